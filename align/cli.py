@@ -1,0 +1,82 @@
+"""The `nmt-align` command: a group that imports a command's module only when it is called."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import click
+
+from align import __version__
+from data.errors import AlignError
+
+COMMANDS = {
+    "compare": ("eval.commands:compare", "Rank every method and layer of a model by AER against gold."),
+    "convert": ("data.commands:convert", "Convert alignment files between formats."),
+    "run": ("align.commands:run", "Align sentence pairs with one method."),
+    "score": ("eval.commands:score", "Score alignment files against gold: AER, precision, recall, F."),
+    "symmetrize": ("align.commands:symmetrize", "Combine the alignments of both directions."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands live in `COMMANDS` and are imported on use, so that `--help` stays fast."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command = getattr(import_module(module), attribute)
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{module}:{attribute} is not a click command")
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            from difflib import get_close_matches
+
+            close = get_close_matches(args[0], list(COMMANDS), n=1)
+            if close:
+                error.message += f" Did you mean {close[0]!r}?"
+            raise
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in sorted(COMMANDS.items())])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="nmt-align")
+def cli() -> None:
+    """Word alignments from neural machine translation models, by attention and by saliency."""
+
+
+def main() -> None:
+    """Run the command. Exit codes: 0 done, 1 data or model error, 2 usage, 130 interrupted."""
+    sys.exit(_run())
+
+
+def _run() -> int:
+    try:
+        result = cli.main(standalone_mode=False)
+    except click.exceptions.Abort:
+        click.echo("Interrupted.", err=True)
+        return 130
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except AlignError as error:
+        click.echo(f"Error: {error}", err=True)
+        return error.exit_code
+    except BrokenPipeError:
+        # The reader went away (`| head`): quiet, and no second error when Python flushes at exit.
+        sys.stdout = None  # type: ignore[assignment]
+        return 1
+    return result if isinstance(result, int) else 0

@@ -1,0 +1,1 @@
+"""What alignments are worth: AER, comparison of methods, evaluation of explanations."""
