@@ -1,0 +1,96 @@
+"""What a method is: evidence taken from the model, and a reading of that evidence as scores of pieces."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, ClassVar
+
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from torch import Tensor
+
+    from align.models.base import Batch, TranslationModel
+
+
+@dataclass(frozen=True)
+class Passes:
+    """Cost of explaining every target piece of one pair: forward and backward passes of that one pair."""
+
+    forward: float
+    backward: float = 0.0
+
+    @property
+    def total(self) -> float:
+        return self.forward + self.backward
+
+
+class Evidence(ABC):
+    """What is taken from the model: the dear part, shared by all methods that read the same evidence.
+
+    Subclasses are frozen dataclasses, so equal evidence compares equal and is computed once.
+    """
+
+    @abstractmethod
+    def compute(self, model: TranslationModel, batch: Batch) -> dict[str, Tensor]:
+        """Named tensors, each [..., B, T, S]; rows explain target pieces, columns are source pieces."""
+
+    @abstractmethod
+    def passes(self, targets: int) -> Passes:
+        """Cost for a pair of `targets` target pieces (T)."""
+
+
+@dataclass(frozen=True)
+class Method(ABC):
+    """A way to score source pieces for each target piece.
+
+    Class attributes say what the numbers mean; fields are the options with their defaults. `compared` lists the
+    values that a comparison goes through where an option is not given.
+    """
+
+    name: ClassVar[str]
+    family: ClassVar[str]
+    measures: ClassVar[str]  # attention, sensitivity or saliency
+    summary: ClassVar[str]
+    citation: ClassVar[str]
+    compared: ClassVar[Mapping[str, Callable[[TranslationModel], Sequence[object]]]] = {}
+
+    @property
+    @abstractmethod
+    def evidence(self) -> Evidence:
+        """What this method reads."""
+
+    @abstractmethod
+    def read(self, evidence: Mapping[str, Tensor], batch: Batch) -> Tensor:
+        """Scores of source pieces, [B, T, S]; a row without a positive entry holds no evidence."""
+
+    def scores(self, model: TranslationModel, batch: Batch) -> Tensor:
+        """Compute the evidence and read it. [B, T, S]"""
+        return self.read(self.evidence.compute(model, batch), batch)
+
+    def options(self) -> dict[str, object]:
+        """Options by name, in order of definition."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def __str__(self) -> str:
+        return ":".join([self.name, *(f"{key}={value}" for key, value in self.options().items())])
+
+
+SIGNS = ("positive", "absolute", "signed")
+
+
+def apply_sign(scores: Tensor, sign: str) -> Tensor:
+    """Keep the positive part, the absolute value, or the signed score."""
+    if sign == "positive":
+        return scores.clamp(min=0)
+    return scores.abs() if sign == "absolute" else scores
+
+
+def normalise_rows(scores: Tensor, mask: Tensor) -> Tensor:
+    """Divide rows [..., B, T, S] by their sum over real source pieces `mask` [B, S]; all-zero rows stay zero."""
+    scores = scores.masked_fill(~mask[:, None, :], 0)
+    total = scores.sum(-1, keepdim=True)
+    return scores / torch.where(total == 0, torch.ones_like(total), total)

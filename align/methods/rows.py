@@ -1,0 +1,79 @@
+"""Gradients of every target piece with respect to every source word embedding, in few wide backward passes.
+
+The gradient of log p(y_t) at the decoder's features is zero but at position t and has a closed form, so one backward
+pass through the output layer serves all rows. From there K rows at a time go back together through the decoder, cut
+off after the last of them (later positions cannot matter under the causal mask), and then through the encoder.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from torch import Tensor
+
+    from align.models.base import Batch, TranslationModel
+
+CELLS = 8_000_000  # K x B x S x D of one chunk of gradients (32 MB in float32)
+MAX_ROWS = 16  # wider chunks waste the triangle below the causal mask
+
+
+def gradient_rows(
+    model: TranslationModel,
+    batch: Batch,
+    embeddings: Tensor,
+    reduce: Callable[[Tensor], Tensor],
+) -> tuple[Tensor, Tensor]:
+    """Reduce g[b, t, s] = d log p(y_t) / d x_s, chunk by chunk, without holding all of [B, T, S, D].
+
+    Args:
+        embeddings: the point of the gradient, [B, S, D].
+        reduce: maps a chunk of gradients [K, B, S, D] to [..., K, B, S].
+
+    Returns:
+        The reduced gradients [..., B, T, S] and log p [B, T], detached.
+    """
+    with torch.enable_grad():
+        inputs = embeddings.detach().requires_grad_()
+        states = model.encode(batch, inputs)
+        leaf = states.detach().requires_grad_()
+        chunks, log_probs = [], []
+        for start, features in _feature_chunks(model, batch, leaf):
+            seed, log_prob = _feature_gradient(model, batch, features)
+            rows = _one_row_each(seed, start)
+            (at_states,) = torch.autograd.grad(features, leaf, rows, is_grads_batched=True)
+            (at_inputs,) = torch.autograd.grad(states, inputs, at_states, retain_graph=True, is_grads_batched=True)
+            chunks.append(reduce(at_inputs))  # [..., K, B, S]
+            log_probs.append(log_prob[:, start:])
+    return torch.cat(chunks, dim=-3).transpose(-3, -2), torch.cat(log_probs, dim=1)
+
+
+def _feature_chunks(
+    model: TranslationModel, batch: Batch, states: Tensor
+) -> Iterator[tuple[int, Tensor]]:
+    """Decoder features [B, end, D'] of growing prefixes, with the first row that the chunk adds."""
+    total = batch.target.shape[1]
+    size = max(1, min(MAX_ROWS, CELLS // (len(batch) * batch.source.shape[1] * model.width)))
+    for start in range(0, total, size):
+        yield start, model.decode(batch, states, min(total, start + size))
+
+
+def _feature_gradient(model: TranslationModel, batch: Batch, features: Tensor) -> tuple[Tensor, Tensor]:
+    """d log p(y_t) / d features_t for all t at once, [B, T, D'], and log p [B, T]."""
+    leaf = features.detach().requires_grad_()
+    log_prob = model.token_log_probs(batch, leaf)
+    (gradient,) = torch.autograd.grad(log_prob.sum(), leaf)
+    return gradient, log_prob.detach()
+
+
+def _one_row_each(seed: Tensor, start: int) -> Tensor:
+    """[B, end, D'] to [K, B, end, D']: cotangent k is `seed` at position start + k and zero elsewhere."""
+    end = seed.shape[1]
+    rows = seed.new_zeros(end - start, *seed.shape)
+    index = torch.arange(end - start, device=seed.device)
+    rows[index, :, start + index] = seed[:, start:].transpose(0, 1)
+    return rows

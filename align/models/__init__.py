@@ -1,0 +1,1 @@
+"""Trained translation models: their weights, vocabularies and forward passes."""

@@ -1,0 +1,110 @@
+"""Sentence pairs in, alignments out: batches by length, order restored, one status for every pair."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from align.extract import Extracted, Extraction, extract
+from align.models.base import plan_batches
+from data.errors import ModelError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from align.extract import Matrix
+    from align.methods.base import Method
+    from align.models.base import Encoded, TranslationModel
+    from data.bitext import Pair
+    from data.links import Link, Links
+
+WINDOW = 1024  # pairs sorted by length together
+BATCH_PIECES = 1000  # B x (S + T) of a batch
+MOST_UNKNOWN = 0.2
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """The alignment of one pair. `status`: `ok`, `empty`, `too_long`, `non_finite`.
+
+    `scores` holds for each link its share of the row; `matrix` is the soft alignment of words, [J, I].
+    """
+
+    encoded: Encoded
+    scores: dict[Link, float]
+    matrix: Matrix
+    status: str
+
+    @property
+    def links(self) -> Links:
+        return frozenset(self.scores)
+
+
+def align_pairs(
+    model: TranslationModel,
+    pairs: Iterable[Pair],
+    method: Method,
+    how: Extraction,
+    batch_pieces: int = BATCH_PIECES,
+    most_unknown: float = MOST_UNKNOWN,
+) -> Iterator[Aligned]:
+    """Align pairs in constant memory; results come in the order of the input.
+
+    Raises:
+        ModelError: more than the share `most_unknown` of the pieces of a window are unknown to the model.
+    """
+    for window in windows(pairs):
+        encoded = encode_pairs(model, window, most_unknown)
+        yield from _align_window(model, encoded, method, how, batch_pieces)
+
+
+def windows(pairs: Iterable[Pair], size: int = WINDOW) -> Iterator[list[Pair]]:
+    """Runs of `size` pairs."""
+    rest = iter(pairs)
+    while window := list(islice(rest, size)):
+        yield window
+
+
+def encode_pairs(model: TranslationModel, pairs: Iterable[Pair], most_unknown: float = MOST_UNKNOWN) -> list[Encoded]:
+    """Cut pairs into pieces and refuse text that the model was evidently not made for.
+
+    Raises:
+        ModelError: as `align_pairs`.
+    """
+    encoded = [model.encode_pair(pair) for pair in pairs]
+    total = sum(len(e.source) + len(e.target) for e in encoded)
+    unknown = sum(e.unknown for e in encoded)
+    if total and unknown / total > most_unknown:
+        raise ModelError(
+            f"{unknown / total:.0%} of the pieces of this text are unknown to {model.name}: check the dictionaries, the "
+            "BPE codes and which side is which (--max-unknown 1 goes on all the same)"
+        )
+    return encoded
+
+
+def _align_window(
+    model: TranslationModel, encoded: list[Encoded], method: Method, how: Extraction, batch_pieces: int
+) -> Iterator[Aligned]:
+    done: dict[int, Aligned] = {}
+    for group in plan_batches([e for e in encoded if e.status == "ok"], batch_pieces):
+        batch = model.batch(group)
+        with torch.no_grad():
+            scores = method.scores(model, batch)
+        for pair, found in zip(group, extract(scores, batch, how), strict=True):
+            done[pair.pair.id] = aligned(pair, found)
+    for pair in encoded:
+        yield done.pop(pair.pair.id) if pair.status == "ok" else unaligned(pair)
+
+
+def aligned(pair: Encoded, found: Extracted) -> Aligned:
+    """The result of a pair that went through the model."""
+    return Aligned(pair, found.scores, found.matrix, "ok" if found.finite else "non_finite")
+
+
+def unaligned(pair: Encoded) -> Aligned:
+    """The result of a pair that could not go through the model: no links, and its status."""
+    return Aligned(pair, {}, np.zeros((len(pair.target_words), len(pair.source_words))), pair.status)

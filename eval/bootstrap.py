@@ -1,0 +1,122 @@
+"""Paired bootstrap of AER: how far a figure, or a difference of two, depends on the sentences of the test set.
+
+Resampling works on sentence statistics (see `eval.aer`), with the same sentences drawn for every system (Koehn
+2004, "Statistical Significance Tests for Machine Translation Evaluation").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from data.errors import DataError
+from eval.aer import AlignmentStats, scores, total
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+RESAMPLES = 1000
+SEED = 12345
+
+_DRAWS_AT_ONCE = 1 << 20  # bounds memory: about 16 MB however long the test set
+
+
+@dataclass(frozen=True, slots=True)
+class AERInterval:
+    """What resampling says of one system; None where undefined.
+
+    Attributes:
+        low, high: the 2.5th and 97.5th percentile of AER over the resamples, in which it is defined.
+        p_value: two-sided, for the hypothesis that this system's AER equals the first one's; None for the first.
+    """
+
+    low: float | None
+    high: float | None
+    p_value: float | None
+
+
+def paired_bootstrap(
+    systems: Sequence[Sequence[AlignmentStats]], resamples: int = RESAMPLES, seed: int = SEED
+) -> list[AERInterval]:
+    """Confidence interval of each system's AER, and its difference to the first system's.
+
+    The p-value is the share of resamples in which the difference of AER lies at least as far from its mean over
+    the resamples as the observed difference lies from 0, counting the observation itself as one.
+
+    Args:
+        systems: for each system the statistics of the same sentences in the same order.
+        resamples: how many corpora of as many sentences to draw, with replacement.
+        seed: of the generator; equal seeds and sentences give equal results whatever systems are compared.
+
+    Raises:
+        DataError: the systems differ in the number of sentences.
+    """
+    sums = resample(systems, resamples, seed)
+    drawn = [[scores(stats).aer for stats in system] for system in sums]
+    observed = [scores(total(system)).aer for system in systems]
+    return [
+        AERInterval(
+            *_percentiles([aer for aer in drawn[number] if aer is not None]),
+            _p_value(observed[number], observed[0], drawn[number], drawn[0]) if number else None,
+        )
+        for number in range(len(systems))
+    ]
+
+
+def resample(
+    systems: Sequence[Sequence[AlignmentStats]], resamples: int, seed: int
+) -> list[list[AlignmentStats]]:
+    """Summed statistics of `resamples` corpora for each system, all from one draw of sentences.
+
+    The r-th corpus holds the sentences `rng.integers(N, size=(resamples, N))[r]`, N the number of sentences.
+
+    Raises:
+        DataError: the systems differ in the number of sentences.
+    """
+    import numpy as np
+
+    lengths = {len(system) for system in systems}
+    if len(lengths) > 1:
+        raise DataError(f"systems to compare must cover the same sentences, got {sorted(lengths)} of them")
+    sentences = lengths.pop() if lengths else 0
+    if not sentences:
+        return [[AlignmentStats()] * resamples for _ in systems]
+    fields = attrgetter("sure_hits", "possible_hits", "links", "sure")
+    table = np.array([[fields(stats) for stats in system] for system in systems], dtype=np.float64)  # [M, N, 4]
+    rng = np.random.default_rng(seed)
+    sums: list[list[AlignmentStats]] = [[] for _ in systems]
+    at_once = max(1, _DRAWS_AT_ONCE // sentences)
+    for start in range(0, resamples, at_once):
+        rows = min(at_once, resamples - start)
+        draws = rng.integers(sentences, size=(rows, sentences))
+        draws += np.arange(rows)[:, None] * sentences  # one range of numbers for each resample, to count them apart
+        counts = np.bincount(draws.ravel(), minlength=rows * sentences).reshape(rows, sentences)
+        for system, drawn in zip(sums, (counts @ table).tolist(), strict=True):  # [M, rows, 4]
+            system.extend(AlignmentStats(*map(int, row)) for row in drawn)
+    return sums
+
+
+def _percentiles(values: Sequence[float]) -> tuple[float | None, float | None]:
+    import numpy as np
+
+    if not values:
+        return None, None
+    low, high = np.percentile(values, [2.5, 97.5]).tolist()
+    return low, high
+
+
+def _p_value(
+    observed: float | None,
+    baseline: float | None,
+    drawn: Sequence[float | None],
+    drawn_baseline: Sequence[float | None],
+) -> float | None:
+    differences = [
+        a - b for a, b in zip(drawn, drawn_baseline, strict=True) if a is not None and b is not None
+    ]
+    if observed is None or baseline is None or not differences:
+        return None
+    mean = sum(differences) / len(differences)
+    as_far = sum(abs(d - mean) >= abs(observed - baseline) for d in differences)
+    return (as_far + 1) / (len(differences) + 1)
