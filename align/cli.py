@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from importlib import import_module
 
@@ -11,9 +12,12 @@ from align import __version__
 from data.errors import AlignError
 
 COMMANDS = {
-    "compare": ("eval.commands:compare", "Rank every method and layer of a model by AER against gold."),
+    "compare": (
+        "eval.compare_command:compare",
+        "Rank every method and layer of a model by AER against gold.",
+    ),
     "convert": ("data.commands:convert", "Convert alignment files between formats."),
-    "run": ("align.commands:run", "Align sentence pairs with one method."),
+    "run": ("align.run_command:run", "Align sentence pairs with one method."),
     "score": ("eval.commands:score", "Score alignment files against gold: AER, precision, recall, F."),
     "symmetrize": ("align.commands:symmetrize", "Combine the alignments of both directions."),
 }
@@ -34,19 +38,6 @@ class LazyGroup(click.Group):
             raise TypeError(f"{module}:{attribute} is not a click command")
         return command
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            from difflib import get_close_matches
-
-            close = get_close_matches(args[0], list(COMMANDS), n=1)
-            if close:
-                error.message += f" Did you mean {close[0]!r}?"
-            raise
-
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in sorted(COMMANDS.items())])
@@ -59,8 +50,14 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run the command. Exit codes: 0 done, 1 data or model error, 2 usage, 130 interrupted."""
+    """Run the command. Exit codes: 0 done, 1 data or model error, 2 usage, 130 and 143 ended by a signal."""
+    signal.signal(signal.SIGTERM, _terminate)
     sys.exit(_run())
+
+
+def _terminate(number: int, frame: object) -> None:
+    """End by an exception, so that temporary files go."""
+    raise SystemExit(128 + number)
 
 
 def _run() -> int:
@@ -77,6 +74,6 @@ def _run() -> int:
         return error.exit_code
     except BrokenPipeError:
         # The reader went away (`| head`): quiet, and no second error when Python flushes at exit.
-        sys.stdout = None  # type: ignore[assignment]
+        sys.stdout = None
         return 1
     return result if isinstance(result, int) else 0

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("-f", "--forward", required=True, metavar="FILE", help="Links of the source-to-target model.")
 @click.option("-r", "--reverse", required=True, metavar="FILE", help="Links of the target-to-source model.")
-@click.option(
-    "-m", "--method", default="grow-diag-final-and", show_default=True, help=f"One of: {', '.join(METHODS)}."
-)
+@click.option("-m", "--method", default="grow-diag-final-and", show_default=True, help=f"One of: {', '.join(METHODS)}.")
 @click.option("-o", "--output", default="-", metavar="FILE", help="Where to write (default: standard output).")
 @click.option("--overwrite", is_flag=True, help="Replace an existing output file.")
 @click.option(
@@ -37,11 +35,11 @@ def symmetrize(
 ) -> None:
     """Combine the alignments of both directions, line by line.
 
-    Both files hold zero-based Pharaoh links (`0-0 1-2`), source word first whatever the direction of the model, as
-    `nmt-align run`, fast_align and eflomal write them. A FILE of - is standard input or output.
+    Both files hold zero-based Pharaoh links (`0-0 1-2`), source word first whatever the direction of the
+    model, as `nmt-align run`, fast_align and eflomal write them. A FILE of - is standard input or output.
 
-    The grow-diag methods follow Moses; those of fast_align's atools and of alignment-scripts (lilt) differ and have
-    names of their own.
+    The grow-diag methods follow Moses; those of fast_align's atools and of alignment-scripts (lilt) differ
+    and have names of their own.
     """
     method = method_name(method)
     check_paths((forward, reverse), output, overwrite=overwrite)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from align.matrix import apply_punctuation_rule, mask_pieces, pool_words
-from align.models.base import NO_WORD
+from align.models.subwords import NO_WORD
 from data.errors import UsageError, unknown_name
 
 if TYPE_CHECKING:
@@ -55,9 +55,15 @@ class Extraction:
         if self.extractor == "threshold" and self.threshold == 0:
             raise UsageError("the threshold extractor needs a threshold above 0")
 
-    def __str__(self) -> str:
-        chosen = self.extractor + (f">={self.threshold:g}" if self.threshold else "")
-        return f"pool:{self.pooling}|extract:{chosen}|eos:{self.eos}|punct:{'yes' if self.punctuation else 'no'}"
+    def settings(self) -> dict[str, object]:
+        """The options as a signature shows them."""
+        return {
+            "pool": self.pooling,
+            "extract": self.extractor,
+            "threshold": self.threshold or None,
+            "eos": self.eos,
+            "punct": self.punctuation or None,
+        }
 
 
 @dataclass(frozen=True)
@@ -97,20 +103,27 @@ def extract(scores: Tensor, batch: Batch, how: Extraction) -> list[Extracted]:
 
 
 def _bad_rows(pieces: Matrix, target_of: NDArray[np.int64]) -> NDArray[np.bool_]:
-    return ~np.isfinite(pieces).all(axis=1) & (target_of != NO_WORD)
+    bad: NDArray[np.bool_] = ~np.isfinite(pieces).all(axis=1) & (target_of != NO_WORD)
+    return bad
 
 
 def _finite_rows(pieces: Matrix) -> Matrix:
     return np.where(np.isfinite(pieces).all(axis=1, keepdims=True), pieces, 0.0)
 
 
+def row_shares(scores: Matrix) -> Matrix:
+    """The positive part of each row divided by its sum; a row without evidence stays zero."""
+    positive: Matrix = scores.clip(min=0)
+    total = positive.sum(1, keepdims=True)
+    shares: Matrix = np.divide(positive, total, out=np.zeros_like(positive), where=total > 0)
+    return shares
+
+
 def _choose(
     scores: Matrix, target_of: NDArray[np.int64], source_of: NDArray[np.int64], how: Extraction
 ) -> dict[Link, float]:
     """Cells of a matrix (rows belong to target words, columns to source words) as links with their shares."""
-    positive = scores.clip(min=0)
-    total = positive.sum(1, keepdims=True)
-    share = np.divide(positive, total, out=np.zeros_like(positive), where=total > 0)
+    share = row_shares(scores)
     if how.extractor == "threshold":
         chosen = share >= how.threshold
     else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from align.models.base import NO_WORD
+from align.models.subwords import NO_WORD
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def mask_pieces(scores: Tensor, batch: Batch, keep_eos: bool) -> Tensor:
-    """Set scores [B, T, S] to 0 at padding and, unless `keep_eos`, at `</s>` and tags; rows of none are set to 0 too."""
+    """Set scores [B, T, S] to 0 at padding and, unless `keep_eos`, at `</s>` and tags, and in their rows."""
     columns = batch.source_mask if keep_eos else batch.source_word_of != NO_WORD
     rows = batch.target_word_of != NO_WORD
     return scores.masked_fill(~(rows[:, :, None] & columns[:, None, :]), 0)

@@ -80,8 +80,8 @@ def encode_pairs(model: TranslationModel, pairs: Iterable[Pair], most_unknown: f
     unknown = sum(e.unknown for e in encoded)
     if total and unknown / total > most_unknown:
         raise ModelError(
-            f"{unknown / total:.0%} of the pieces of this text are unknown to {model.name}: check the dictionaries, the "
-            "BPE codes and which side is which (--max-unknown 1 goes on all the same)"
+            f"{unknown / total:.0%} of the pieces of this text are unknown to {model.name}: check the dictionaries, "
+            "the BPE codes and which side is which (--max-unknown 1 goes on all the same)"
         )
     return encoded
 

@@ -1,12 +1,14 @@
 """Symmetrisation: the links of a source-to-target and a target-to-source model combined into one set.
 
-Below, F are the links of the forward model and R those of the reverse one, both as (source, target). The
-programs in use grow the intersection by different rules under similar names, so each rule has a name of its own:
+The programs in use grow the intersection by different rules under similar names; here each rule has its name:
 
-* `grow-diag` and its kin are those of Moses' symal (Koehn et al. 2003, "Statistical Phrase-Based Translation"):
-  a neighbour joins if one of its words is still free; walks links in (target, source) order.
-* `atools-…` are those of fast_align's atools: as above, but it walks the candidates, in (source, target) order.
-* `lilt-…` are those of alignment-scripts (Zenkel et al. 2019): a neighbour joins only if both words are free.
+* `grow-diag…`: Moses' symal (Koehn et al. 2003, "Statistical Phrase-Based Translation"). A neighbour joins if
+  one of its words is still free; walks the links, in (target, source) order.
+* `atools-grow-diag…`: fast_align's atools. As above, but walks the candidates, in (source, target) order.
+* `lilt-grow-diag…`: alignment-scripts (Zenkel et al. 2019). A neighbour joins only if both words are free;
+  walks the links, in (source, target) order.
+
+Added links count at once. A final step takes what it can of the forward links, then of the reverse ones.
 """
 
 from __future__ import annotations
@@ -30,13 +32,13 @@ Free = Literal["one", "both"]
 # Offsets in the order in which a rule visits them; a pair is in the rule's own order of the two sides.
 _BESIDE = ((-1, 0), (0, -1), (1, 0), (0, 1))
 _AROUND = (*_BESIDE, (-1, -1), (-1, 1), (1, -1), (1, 1))
-# alignment-scripts iterates over a Python set: this is its order up to CPython 3.7, which made the published files.
+# alignment-scripts iterates over a set: its order up to CPython 3.7, which gives the published files.
 _AROUND_LILT = ((0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, 0), (1, -1), (1, 1))
 
 
 @dataclass(frozen=True)
 class _Rule:
-    """How to grow from the intersection: what is walked, which words must be free, which side counts first."""
+    """How to grow from the intersection: what is walked, which words must be free, which side sorts first."""
 
     walk: Walk
     neighbours: tuple[tuple[int, int], ...]
@@ -126,13 +128,13 @@ def symmetrize(forward: Links, reverse: Links, method: str = "grow-diag-final-an
 
 
 def soft_agreement(forward: ArrayLike, reverse: ArrayLike, threshold: float) -> Links:
-    """Links where the harmonic mean of two soft alignments is above `threshold` (Chen et al. 2021, Mask-Align).
+    """Links where the harmonic mean of two soft alignments is large (Mask-Align, Chen et al. 2021).
 
     Args:
         forward: [J, I] of the source-to-target model; each row normalised over source words.
         reverse: [J, I] of the target-to-source model, transposed to target rows; each column, a row of that
             model, normalised over its source, the target words.
-        threshold: not negative; a pair is linked iff 2fr / (f + r) is greater. The published 0.2 suits their model.
+        threshold: a pair is linked iff 2fr / (f + r) is greater. The published 0.2 suits their model.
 
     Returns:
         links (i, j). A pair where both scores are 0, or either is not a number, has no link.
@@ -187,7 +189,7 @@ def _combine(forward: Iterable[Link], reverse: Iterable[Link], rule: _Rule) -> s
 
 
 def _grow_from_links(growing: _Growing, candidates: set[Link], rule: _Rule) -> None:
-    """Walk the links in ascending order, also those added ahead, and take their free neighbours, until none is left."""
+    """Walk the links in ascending order, also those added ahead, and take their free neighbours; repeat."""
     added = True
     while added:
         added = False
@@ -203,7 +205,7 @@ def _grow_from_links(growing: _Growing, candidates: set[Link], rule: _Rule) -> N
 
 
 def _grow_from_candidates(growing: _Growing, candidates: set[Link], rule: _Rule) -> None:
-    """Walk the candidates in ascending order and take those that are free and beside a link, until none is left."""
+    """Walk the candidates in ascending order and take those that are free and beside a link; repeat."""
     left = sorted(candidates)
     added = True
     while added:

@@ -6,13 +6,15 @@ import re
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from data.errors import DataError, UsageError, printable
 from data.streams import check_paths, read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+_T = TypeVar("_T")
 
 SEPARATOR = "|||"
 _NUMBERED_SENTENCE = re.compile(r"<s snum=([0-9]{1,9})>(.*)</s>[ \t]*", re.DOTALL)
@@ -48,21 +50,43 @@ def read_bitext(source: str | Path, target: str | Path) -> Iterator[Pair]:
         DataError: files of different length (when the shorter one ends), or unreadable text.
         UsageError: both are standard input.
     """
+    for index, (_, left), (_, right) in _paired(read_lines(source), read_lines(target), source, target):
+        yield Pair(index, tokenize(left), tokenize(right))
+
+
+def _paired(
+    sources: Iterator[_T], targets: Iterator[_T], source: str | Path, target: str | Path
+) -> Iterator[tuple[int, _T, _T]]:
+    """Index and the two lines of each pair; DataError as soon as one file ends before the other."""
     check_paths((source, target))
-    rows = zip_longest(read_lines(source), read_lines(target))
+    rows = zip_longest(sources, targets)
     for index, (left, right) in enumerate(rows):
         if left is None or right is None:
             longer, shorter = (source, target) if right is None else (target, source)
             total = index + 1 + sum(1 for _ in rows)
             message = f"no partner for this line: {longer} has {total} lines, {shorter} has {index}"
             raise DataError(message, longer, index + 1)
-        yield Pair(index, tokenize(left[1]), tokenize(right[1]))
+        yield index, left, right
+
+
+def read_lengths(source: str | Path, target: str | Path) -> Iterator[tuple[int, tuple[int, int]]]:
+    """Sentence id and numbers of words (I, J) of each pair of a text, plain or as in `read_sentences`.
+
+    Raises:
+        DataError: files of different length or with different ids, a line unlike the first, unreadable text.
+        UsageError: both are standard input.
+    """
+    pairs = _paired(read_sentences(source), read_sentences(target), source, target)
+    for index, (left_id, left), (right_id, right) in pairs:
+        if left_id != right_id:
+            raise DataError(f"sentence id {left_id}, in {target} it is {right_id}", source, index + 1, 1)
+        yield left_id, (len(left), len(right))
 
 
 def read_sentences(path: str | Path) -> Iterator[tuple[int, tuple[str, ...]]]:
     """Sentence ids and words of one side of a text, as NAACL link files refer to them.
 
-    Lines are `<s snum=18> words </s>`; or plain, when the first one is, and then count from 1.
+    Lines are `<s snum=18> words </s>`; or plain, when the first one is, and then their ids count from 1.
 
     Raises:
         DataError: a line unlike the first one, or unreadable text.

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from data.bitext import read_bitext, read_sentences
-from data.errors import DataError, UsageError
-from data.links import FORMATS, GoldAlignment, format_lines, link_format, read_gold
+from data.bitext import read_lengths
+from data.errors import UsageError
+from data.link_formats import FORMATS, link_format
+from data.links import GoldAlignment, format_lines, read_gold
 from data.streams import check_paths, write_atomically
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 
 @click.command()
@@ -54,9 +55,9 @@ def convert(
 ) -> None:
     """Convert the alignment file LINKS (- is standard input) from one format to another.
 
-    Formats: pharaoh `0-0 1-2`; gold `0-0 1p2` with possible links; numbered, the same behind an id and a tab;
-    naacl `18 1 2 S`, a line a link; talp `1-1 2s3 4p5`. Text may be plain or marked `<s snum=18> ... </s>`; the
-    marks give naacl its sentence ids.
+    Formats: pharaoh `0-0 1-2`; gold `0-0 1p2` with possible links; numbered, the same behind an id and a
+    tab; naacl `18 1 2 S`, a line a link; talp `1-1 2s3 4p5`. Text may be plain or marked
+    `<s snum=18> ... </s>`; the marks give naacl its sentence ids.
     """
     formats = {link_format(from_format), link_format(to_format)}
     if (source is None) != (target is None):
@@ -64,13 +65,14 @@ def convert(
     if all_sure and ignore_possible:
         raise UsageError("--all-sure and --ignore-possible exclude each other")
     check_paths((links, source, target), output, overwrite=overwrite)
-    ids: list[int] | None = None
+    ids: Sequence[int] | None = None
     lengths: Iterable[tuple[int, int]] | None = None
     if source is not None and target is not None:
+        text = read_lengths(source, target)
         if FORMATS["naacl"] in formats:
-            ids, lengths = _numbered_text(source, target)
-        else:
-            lengths = ((len(pair.source), len(pair.target)) for pair in read_bitext(source, target))
+            text = iter(known := list(text))
+            ids = [sentence for sentence, _ in known]
+        lengths = (size for _, size in text)
     alignments = read_gold(
         links,
         from_format,
@@ -86,12 +88,3 @@ def convert(
         alignments = (GoldAlignment(gold.sure, gold.sure) for gold in alignments)
     with write_atomically(output) as file:
         file.writelines(format_lines(alignments, to_format, one_based=to_one_based, ids=ids))
-
-
-def _numbered_text(source: str, target: str) -> tuple[list[int], list[tuple[int, int]]]:
-    """The sentence ids of a text and the lengths of its pairs."""
-    left, right = list(read_sentences(source)), list(read_sentences(target))
-    ids = [sentence for sentence, _ in left]
-    if ids != [sentence for sentence, _ in right] or len(set(ids)) < len(ids):
-        raise DataError(f"sentence ids repeat or differ from those of {target}", source)
-    return ids, [(len(a), len(b)) for (_, a), (_, b) in zip(left, right, strict=True)]

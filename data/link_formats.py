@@ -27,6 +27,9 @@ log = logging.getLogger("nmt_align")
 _POSITION = "[0-9]{1,6}"
 _NUMBER = r"-?(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{1,17})?(?:[eE][-+]?[0-9]{1,3})?"
 _FIELDS = "(?::[!-9;-~]{1,32}){0,4}"
+_FIELDS_OF_LINK = re.compile(r":[^ \t]*")
+_MARK = re.compile("[-sp?]")
+_MARKS_TO_SPACES = str.maketrans("-sp?", "    ")
 _POSSIBLE_MARKS = frozenset("p?")
 _RECORD_FIELDS = ("[0-9]{1,9}", _POSITION, _POSITION, "[SP]", _NUMBER)
 _RECORD = re.compile(
@@ -84,15 +87,15 @@ class LinkFormat:
     fields: str = ""
 
     @cached_property
-    def line(self) -> re.Pattern[str]:
-        """A whole line of links."""
-        token = f"{_POSITION}[{self.marks}]{_POSITION}{self.fields}"
-        return re.compile(rf"(?:[ \t]*{token}(?:[ \t]+{token})*)?[ \t]*")
+    def token(self) -> re.Pattern[str]:
+        """One link."""
+        return re.compile(f"{_POSITION}[{self.marks}]{_POSITION}{self.fields}")
 
     @cached_property
-    def link(self) -> re.Pattern[str]:
-        """One link, with the groups position, mark, position."""
-        return re.compile(f"({_POSITION})([{self.marks}])({_POSITION}){self.fields}")
+    def line(self) -> re.Pattern[str]:
+        """The links of a sentence."""
+        token = self.token.pattern
+        return re.compile(rf"(?:[ \t]*{token}(?:[ \t]+{token})*)?[ \t]*")
 
 
 FORMATS = {
@@ -135,48 +138,45 @@ def parse_rows(rows: Sequence[Row], reading: Reading, tally: Counter[str]) -> Go
         DataError: a malformed link, or position 0 where positions count from 1 and there is no NULL.
     """
     form = reading.format
-    sure: set[Link] = set()
-    possible: set[Link] = set()
+    base = int(reading.one_based)
+    sure: list[Link] = []
+    unsure: list[Link] = []
     for row in rows:
-        if not form.line.fullmatch(row.text):
+        text = row.text
+        if not form.line.fullmatch(text):
             raise _malformed(row, reading)
-        found = form.link.findall(row.text)
-        if reading.one_based:
-            found = _without_null(found, row, reading, tally)
-        base = int(reading.one_based)
-        links = [(int(i) - base, int(j) - base) for i, _, j in found]
-        if _POSSIBLE_MARKS.isdisjoint(row.text):
-            sure.update(links)
+        if form.fields:
+            text, count = _FIELDS_OF_LINK.subn("", text)
+            tally["scores left out"] += count
+        # What is left are ASCII digits, marks, spaces and tabs.
+        numbers = [int(position) - base for position in text.translate(_MARKS_TO_SPACES).split()]
+        links = list(zip(numbers[::2], numbers[1::2], strict=True))
+        if base and min(numbers, default=0) < 0:
+            _check_zeros(links, row, reading)
+        if _POSSIBLE_MARKS.isdisjoint(text):
+            sure += links
         else:
-            marked = zip(links, found, strict=True)
-            sure.update(link for link, (_, mark, _) in marked if mark not in _POSSIBLE_MARKS)
-        possible.update(links)
-        tally["read"] += len(links)
-        if form.fields and ":" in row.text:
-            tally["scores left out"] += len(re.findall(r"[0-9]:[^ \t]*", row.text))
-    tally["links given more than once"] += tally.pop("read", 0) - len(possible)
+            for link, mark in zip(links, _MARK.findall(text), strict=True):
+                (unsure if mark in _POSSIBLE_MARKS else sure).append(link)
+    given = len(sure) + len(unsure)
+    if base and form.null:
+        sure, unsure = ([link for link in links if min(link) >= 0] for links in (sure, unsure))
+        tally["links to NULL left out"] += given - len(sure) - len(unsure)
+        given = len(sure) + len(unsure)
     if reading.swap:
-        sure, possible = {(i, j) for j, i in sure}, {(i, j) for j, i in possible}
-    frozen = frozenset(possible)
-    return GoldAlignment(frozen if len(sure) == len(possible) else frozenset(sure), frozen)
+        sure, unsure = ([(i, j) for j, i in links] for links in (sure, unsure))
+    certain = frozenset(sure)
+    gold = GoldAlignment(certain, certain.union(unsure) if unsure else certain)
+    tally["links given more than once"] += given - len(gold.possible)
+    return gold
 
 
-def _without_null(
-    found: list[tuple[str, str, str]], row: Row, reading: Reading, tally: Counter[str]
-) -> list[tuple[str, str, str]]:
-    """The links of a one-based row that link two words."""
-    kept = [(i, mark, j) for i, mark, j in found if i.strip("0") and j.strip("0")]
-    if len(kept) == len(found):
-        return found
-    for (i, _, j), token in zip(found, re.finditer(r"[^ \t]+", row.text), strict=True):
-        zeros = (not i.strip("0")) + (not j.strip("0"))
-        if zeros == 2 or (zeros and not reading.format.null):
-            message = (
-                f"position 0 in {printable(token.group())}, read as one-based; --zero-based counts from 0"
-            )
+def _check_zeros(links: Sequence[Link], row: Row, reading: Reading) -> None:
+    """Refuse a position 0 in one-based links, unless it stands for NULL and the other one for a word."""
+    for (i, j), token in zip(links, re.finditer(r"[^ \t]+", row.text), strict=True):
+        if min(i, j) < 0 and not (reading.format.null and max(i, j) >= 0):
+            message = f"position 0 in link {i + 1}-{j + 1}, read as one-based; --zero-based counts from 0"
             raise DataError(message, reading.path, row.line, row.column + token.start())
-    tally["links to NULL left out"] += len(found) - len(kept)
-    return kept
 
 
 def locate(rows: Sequence[Row], reading: Reading, link: Link) -> tuple[int | None, int]:
@@ -209,7 +209,7 @@ _TOKEN_HINTS = (
 def _malformed(row: Row, reading: Reading) -> DataError:
     """The error for the first token of `row` that is not a link."""
     form = reading.format
-    token = next(t for t in re.finditer(r"[^ \t]+", row.text) if not form.link.fullmatch(t.group()))
+    token = next(t for t in re.finditer(r"[^ \t]+", row.text) if not form.token.fullmatch(t.group()))
     return _explained(token.group(), row.text, reading, row.line, row.column + token.start())
 
 
@@ -250,6 +250,8 @@ def _read_naacl(lines: Lines, reading: Reading, ids: Sequence[int] | None) -> It
     """Lines `sentence i j [S|P [confidence]]` in any order. Without `ids`, line n is sentence n, from 1."""
     sentences: defaultdict[int, list[Row]] = defaultdict(list)
     known = None if ids is None else frozenset(ids)
+    if known is not None and ids is not None and len(known) < len(ids):
+        raise DataError("the text gives a sentence id twice", reading.path)
     for number, text in lines:
         match = _RECORD.fullmatch(text)
         if match is None:

@@ -39,6 +39,7 @@ __all__ = [
     "format_gold",
     "format_lines",
     "format_links",
+    "link_format",
     "parse_gold",
     "parse_links",
     "read_gold",
@@ -219,13 +220,10 @@ class _OtherReadings:
                 self.see(sentence[1].possible, size)
         except DataError:
             return ""
-        if not self.open:
-            return ""
-        swap, shift = self.open[0]
-        options = ["without --swap" if self.reading.swap else "with --swap"] if swap else []
-        if shift:
-            options.append("as --zero-based" if self.reading.one_based else "as --one-based")
-        return f"; the whole file fits when read {' and '.join(options)}"
+        swapping = "without --swap" if self.reading.swap else "with --swap"
+        counting = "as --zero-based" if self.reading.one_based else "as --one-based"
+        options = [" and ".join([swapping] * swap + [counting] * (shift != 0)) for swap, shift in self.open]
+        return f"; the whole file fits when read {', or '.join(options)}" if options else ""
 
 
 def _reread(links: Links, swap: bool, shift: int) -> Links:

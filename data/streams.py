@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import gzip
 import io
 import logging
@@ -189,4 +188,8 @@ def write_bytes_atomically(path: str | Path) -> Iterator[IO[bytes]]:
 def write_atomically(path: str | Path) -> Iterator[IO[str]]:
     """As `write_bytes_atomically`, for text: UTF-8, no translation of line ends."""
     with write_bytes_atomically(path) as raw:
-        yield cast("IO[str]", codecs.getwriter("utf-8")(raw))
+        text = io.TextIOWrapper(raw, encoding="utf-8", newline="\n")
+        try:
+            yield text
+        finally:
+            text.detach()  # flushes, and leaves standard output open

@@ -1,4 +1,4 @@
-"""Alignment error rate: sufficient statistics for each sentence, and one pure function from their sum to scores.
+"""Alignment error rate: sufficient statistics of each sentence, and one pure function from sum to scores.
 
 With hypothesis links A, sure gold links S and possible gold links P, S ⊆ P (Och and Ney 2003, "A Systematic
 Comparison of Various Statistical Alignment Models"):
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AlignmentStats:
-    """What AER, precision, recall and F need from a sentence; those of a corpus are the sum over its sentences."""
+    """What AER, precision, recall and F need from a sentence; for a corpus, the sum over its sentences."""
 
     sure_hits: int = 0  # |A ∩ S|
     possible_hits: int = 0  # |A ∩ P|
@@ -73,7 +73,9 @@ def corpus_stats(hypotheses: Sequence[Links], gold: Sequence[GoldAlignment]) -> 
         DataError: not as many hypotheses as gold alignments.
     """
     if len(hypotheses) != len(gold):
-        raise DataError(f"{len(hypotheses)} hypothesis lines against {len(gold)} gold lines: they must pair up")
+        raise DataError(
+            f"{len(hypotheses)} hypothesis lines against {len(gold)} gold lines: they must pair up"
+        )
     return [sentence_stats(links, reference) for links, reference in zip(hypotheses, gold, strict=True)]
 
 

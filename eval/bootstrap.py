@@ -1,7 +1,7 @@
-"""Paired bootstrap of AER: how far a figure, or a difference of two, depends on the sentences of the test set.
+"""Paired bootstrap of AER: how far a figure, or a difference of two, depends on the choice of sentences.
 
-Resampling works on sentence statistics (see `eval.aer`), with the same sentences drawn for every system (Koehn
-2004, "Statistical Significance Tests for Machine Translation Evaluation").
+Resampling works on sentence statistics (see `eval.aer`), with the same sentences drawn for every system
+(Koehn 2004, "Statistical Significance Tests for Machine Translation Evaluation").
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class AERInterval:
 
     Attributes:
         low, high: the 2.5th and 97.5th percentile of AER over the resamples, in which it is defined.
-        p_value: two-sided, for the hypothesis that this system's AER equals the first one's; None for the first.
+        p_value: two-sided, of the hypothesis that this AER equals the first system's; None for the first.
     """
 
     low: float | None
@@ -41,8 +41,8 @@ def paired_bootstrap(
 ) -> list[AERInterval]:
     """Confidence interval of each system's AER, and its difference to the first system's.
 
-    The p-value is the share of resamples in which the difference of AER lies at least as far from its mean over
-    the resamples as the observed difference lies from 0, counting the observation itself as one.
+    The p-value is the share of resamples in which the difference of AER lies at least as far from its mean
+    over the resamples as the observed difference lies from 0, counting the observation itself as one.
 
     Args:
         systems: for each system the statistics of the same sentences in the same order.
@@ -83,14 +83,18 @@ def resample(
     if not sentences:
         return [[AlignmentStats()] * resamples for _ in systems]
     fields = attrgetter("sure_hits", "possible_hits", "links", "sure")
-    table = np.array([[fields(stats) for stats in system] for system in systems], dtype=np.float64)  # [M, N, 4]
+    table = np.array(
+        [[fields(stats) for stats in system] for system in systems], dtype=np.float64
+    )  # [M, N, 4]
     rng = np.random.default_rng(seed)
     sums: list[list[AlignmentStats]] = [[] for _ in systems]
     at_once = max(1, _DRAWS_AT_ONCE // sentences)
     for start in range(0, resamples, at_once):
         rows = min(at_once, resamples - start)
         draws = rng.integers(sentences, size=(rows, sentences))
-        draws += np.arange(rows)[:, None] * sentences  # one range of numbers for each resample, to count them apart
+        draws += (
+            np.arange(rows)[:, None] * sentences
+        )  # one range of numbers for each resample, to count them apart
         counts = np.bincount(draws.ravel(), minlength=rows * sentences).reshape(rows, sentences)
         for system, drawn in zip(sums, (counts @ table).tolist(), strict=True):  # [M, rows, 4]
             system.extend(AlignmentStats(*map(int, row)) for row in drawn)

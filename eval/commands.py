@@ -7,34 +7,41 @@ from typing import TYPE_CHECKING
 import click
 
 from align.signature import signature
-from data.bitext import read_bitext
+from data.bitext import read_sentences
 from data.errors import DataError, UsageError
-from data.links import diagnose, read_gold, read_links
+from data.links import FORMATS as LINK_FORMATS
+from data.links import GoldAlignment, diagnose, link_format, read_gold, read_links
 from data.streams import check_paths, write_atomically
-from eval.aer import corpus_stats, with_possible
+from eval.aer import corpus_stats
 from eval.bootstrap import RESAMPLES, SEED
 from eval.score import measure
-from eval.tables import FORMATS, SIGNIFICANT, Format, render
+from eval.tables import FORMATS, Format, render
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from data.links import GoldAlignment, Links
+    from data.links import Links
 
 
 @click.command()
 @click.argument("gold")
 @click.argument("hypotheses", metavar="HYP...", nargs=-1, required=True)
-@click.option("--gold-format", type=click.Choice(GOLD_FORMATS), default="gold", show_default=True)
-@click.option("--gold-one-based/--gold-zero-based", default=None, help="Base of GOLD (default: the format's own).")
+@click.option("--gold-format", type=click.Choice(list(LINK_FORMATS)), default="gold", show_default=True)
+@click.option(
+    "--gold-one-based/--gold-zero-based", default=None, help="Base of GOLD (default: the format's own)."
+)
 @click.option("--gold-swap", is_flag=True, help="GOLD has its links as target-source.")
-@click.option("--hyp-format", type=click.Choice(LINK_FORMATS), default="pharaoh", show_default=True)
-@click.option("--hyp-one-based/--hyp-zero-based", default=None, help="Base of HYP (default: the format's own).")
+@click.option("--hyp-format", type=click.Choice(list(LINK_FORMATS)), default="pharaoh", show_default=True)
+@click.option(
+    "--hyp-one-based/--hyp-zero-based", default=None, help="Base of HYP (default: the format's own)."
+)
 @click.option("--hyp-swap", is_flag=True, help="HYP has its links as target-source.")
 @click.option("--comment-prefix", metavar="TEXT", help="Skip lines of GOLD and HYP that begin with TEXT.")
 @click.option("--all-sure", is_flag=True, help="Count possible gold links as sure.")
 @click.option("--ignore-possible", is_flag=True, help="Leave possible gold links out.")
-@click.option("-s", "--source", metavar="FILE", help="Source text; with --target, links are checked against it.")
+@click.option(
+    "-s", "--source", metavar="FILE", help="Source text; with --target, links are checked against it."
+)
 @click.option("-t", "--target", metavar="FILE", help="Target text.")
 @click.option(
     "--alpha",
@@ -61,7 +68,9 @@ if TYPE_CHECKING:
     help="Seed of the bootstrap.",
 )
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
-@click.option("-o", "--output", default="-", metavar="FILE", help="Where to write (default: standard output).")
+@click.option(
+    "-o", "--output", default="-", metavar="FILE", help="Where to write (default: standard output)."
+)
 @click.option("--overwrite", is_flag=True, help="Replace an existing output file.")
 def score(
     gold: str,
@@ -86,14 +95,101 @@ def score(
 ) -> None:
     """Score alignment files HYP against the gold alignments of GOLD.
 
-    Prints AER with its 95% bootstrap interval, precision, recall and F, all over the whole corpus. With several HYP,
-    p is that of the difference to the first one's AER, and * marks p < 0.05. The signature tells how the figures were
-    made; give it with them. One file may be -, standard input.
+    Prints AER with its 95% bootstrap interval, precision, recall and F1, each over the whole corpus. With
+    several HYP, p belongs to the difference of AER to the first one's; * marks p < 0.05. The signature says
+    how the figures were made: quote it with them. One file may be -, standard input.
     """
     if all_sure and ignore_possible:
         raise UsageError("--all-sure and --ignore-possible exclude each other")
-    if (source is None) != (target is None):
-        raise UsageError("--source and --target are needed together")
     check_paths((gold, *hypotheses, source, target), output, overwrite=overwrite)
-    lengths = source and target and [(len(p.source), len(p.target)) for p in read_bitext(source, target)] or None
-    ...
+    ids, lengths = _text(source, target)
+    reference = list(
+        read_gold(
+            gold,
+            gold_format,
+            one_based=gold_one_based,
+            swap=gold_swap,
+            lengths=lengths,
+            ids=ids,
+            comment_prefix=comment_prefix,
+        )
+    )
+    if all_sure:
+        reference = [GoldAlignment(pair.possible, pair.possible) for pair in reference]
+    if ignore_possible:
+        reference = [GoldAlignment(pair.sure, pair.sure) for pair in reference]
+    systems = []
+    for path in hypotheses:
+        links = list(
+            read_links(
+                path,
+                hyp_format,
+                one_based=hyp_one_based,
+                swap=hyp_swap,
+                lengths=lengths,
+                ids=ids,
+                comment_prefix=comment_prefix,
+            )
+        )
+        _check_pair(path, links, gold, reference)
+        systems.append(corpus_stats(links, reference))
+    made = signature(
+        {
+            **_settings("gold", gold_format, gold_one_based, gold_swap),
+            "possible": "sure" if all_sure else "ignored" if ignore_possible else "kept",
+            **_settings("hyp", hyp_format, hyp_one_based, hyp_swap),
+            "alpha": alpha,
+            "bootstrap": bootstrap,
+            "seed": seed if bootstrap else None,
+        }
+    )
+    measured = measure(systems, resamples=bootstrap, seed=seed, alpha=alpha)
+    rows = [
+        {"file": path, "sentences": len(reference), **fields, "signature": made}
+        for path, fields in zip(hypotheses, measured, strict=True)
+    ]
+    with write_atomically(output) as out:
+        out.write(render(rows, form, _columns(bootstrap > 0, len(rows) > 1, alpha != 0.5)))
+
+
+def _columns(bootstrap: bool, several: bool, f_alpha: bool) -> list[str]:
+    """What the text table shows."""
+    interval = ["aer_low", "aer_high"] if bootstrap else []
+    difference = ["p_value"] if bootstrap and several else []
+    f_measures = ["f1", "f_alpha"] if f_alpha else ["f1"]
+    return ["file", "aer", *interval, *difference, "precision", "recall", *f_measures, "links", "sure"]
+
+
+def _text(source: str | None, target: str | None) -> tuple[list[int] | None, list[tuple[int, int]] | None]:
+    """The ids of the sentence pairs and their numbers of source and target words, if there is a text."""
+    if source is None and target is None:
+        return None, None
+    if source is None or target is None:
+        raise UsageError("--source and --target belong together")
+    left, right = list(read_sentences(source)), list(read_sentences(target))
+    ids = [sentence for sentence, _ in left]
+    if ids != [sentence for sentence, _ in right]:
+        raise DataError(
+            f"{len(left)} sentences, {len(right)} in {target}: they must pair up, with equal ids", source
+        )
+    return ids, [(len(a), len(b)) for (_, a), (_, b) in zip(left, right, strict=True)]
+
+
+def _check_pair(path: str, links: Sequence[Links], gold: str, reference: Sequence[GoldAlignment]) -> None:
+    """Stop if the files are not of one length; warn if one of them seems to be read the wrong way."""
+    if len(links) != len(reference):
+        raise DataError(
+            f"{len(links)} sentence pairs, but {gold} has {len(reference)} "
+            "(in the naacl format the last ones may have no line: --source and --target tell their number)",
+            path,
+        )
+    wrong = diagnose(links, reference)
+    if wrong:
+        options = "--hyp-one-based, --hyp-swap, --gold-one-based, --gold-swap"
+        click.echo(f"Warning: {path}: {wrong} (see {options})", err=True)
+
+
+def _settings(side: str, form: str, one_based: bool | None, swap: bool) -> dict[str, object]:
+    """How a file is read, for the signature."""
+    base = int(link_format(form).one_based if one_based is None else one_based)
+    return {side: form, f"{side}-base": base, f"{side}-swap": swap}

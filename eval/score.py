@@ -25,8 +25,9 @@ def measure(
         alpha: weight of precision in `f_alpha`.
 
     Returns:
-        for each system `aer`, `aer_low`, `aer_high`, `p_value` (against the first system), `precision`, `recall`,
-        `f1`, `f_alpha`, `links`, `sure_hits`, `possible_hits` and `sure`: fractions of 1, counts, or None.
+        for each system `aer`, `aer_low`, `aer_high`, `p_value` (against the first system), `precision`,
+        `recall`, `f1`, `f_alpha` as fractions of 1 or None; `links`, `sure_hits`, `possible_hits` and `sure`
+        as counts.
 
     Raises:
         DataError: the systems differ in the number of sentences.

@@ -1,8 +1,8 @@
 """Rows of results as an aligned text table for people, or as JSON or TSV for programs.
 
-A row is a flat dictionary, and all rows have the same keys. AER and the like stay fractions of 1 in JSON and TSV and
-are percentages in the text table. What is undefined is None in a row, `null` in JSON, an empty field in TSV and `–`
-in the text table; there is never a `nan`.
+A row is a flat dictionary, and all rows have the same keys. AER and the like stay fractions of 1 in JSON and
+TSV and are percentages in the text table. What is undefined is None in a row, `null` in JSON, an empty field
+in TSV and `–` in the text table; there is never a `nan`.
 """
 
 from __future__ import annotations

@@ -68,4 +68,6 @@ def compared_methods(spec: str, model: TranslationModel) -> list[Method]:
     """The variants of a method that a comparison goes through: every layer, position, norm ... not given in `spec`."""
     method, options = parse_method(spec)
     open_options = {key: values(model) for key, values in method.compared.items() if key not in options}
-    return [method(**options, **dict(zip(open_options, chosen, strict=True))) for chosen in product(*open_options.values())]
+    return [
+        method(**options, **dict(zip(open_options, chosen, strict=True))) for chosen in product(*open_options.values())
+    ]

@@ -192,9 +192,7 @@ class GradientXInput(Method):
     measures: ClassVar[str] = "saliency"
     summary: ClassVar[str] = "dot product of gradient and source word embedding"
     citation: ClassVar[str] = "Denil et al. 2014; for MT Ding et al. 2019"
-    compared: ClassVar[Mapping[str, Callable[[TranslationModel], Sequence[object]]]] = {
-        "sign": lambda model: SIGNS[:2]
-    }
+    compared: ClassVar[Mapping[str, Callable[[TranslationModel], Sequence[object]]]] = {"sign": lambda model: SIGNS[:2]}
 
     def __post_init__(self) -> None:
         _check("sign", self.sign, SIGNS)
@@ -225,9 +223,7 @@ class SmoothGrad(Method):
     measures: ClassVar[str] = "saliency"
     summary: ClassVar[str] = "gradient x input (or norm) averaged over noisy inputs"
     citation: ClassVar[str] = "Smilkov et al. 2017; Ding et al. 2019 (WMT)"
-    compared: ClassVar[Mapping[str, Callable[[TranslationModel], Sequence[object]]]] = {
-        "base": lambda model: BASES[:2]
-    }
+    compared: ClassVar[Mapping[str, Callable[[TranslationModel], Sequence[object]]]] = {"base": lambda model: BASES[:2]}
 
     def __post_init__(self) -> None:
         _check("base", self.base, BASES)
@@ -256,9 +252,7 @@ class IntegratedGradients(Method):
     measures: ClassVar[str] = "saliency"
     summary: ClassVar[str] = "gradients integrated from a baseline to the input"
     citation: ClassVar[str] = "Sundararajan et al. 2017 (ICML)"
-    compared: ClassVar[Mapping[str, Callable[[TranslationModel], Sequence[object]]]] = {
-        "sign": lambda model: SIGNS[:2]
-    }
+    compared: ClassVar[Mapping[str, Callable[[TranslationModel], Sequence[object]]]] = {"sign": lambda model: SIGNS[:2]}
 
     def __post_init__(self) -> None:
         _check("baseline", self.baseline, BASELINES)

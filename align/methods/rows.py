@@ -52,9 +52,7 @@ def gradient_rows(
     return torch.cat(chunks, dim=-3).transpose(-3, -2), torch.cat(log_probs, dim=1)
 
 
-def _feature_chunks(
-    model: TranslationModel, batch: Batch, states: Tensor
-) -> Iterator[tuple[int, Tensor]]:
+def _feature_chunks(model: TranslationModel, batch: Batch, states: Tensor) -> Iterator[tuple[int, Tensor]]:
     """Decoder features [B, end, D'] of growing prefixes, with the first row that the chunk adds."""
     total = batch.target.shape[1]
     size = max(1, min(MAX_ROWS, CELLS // (len(batch) * batch.source.shape[1] * model.width)))

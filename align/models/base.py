@@ -138,9 +138,7 @@ class TranslationModel(ABC):
         """Raise UsageError unless every layer is in 0..L-1."""
         for layer in layers:
             if not 0 <= layer < self.layers:
-                raise UsageError(
-                    f"layer {layer} does not exist: {self.name} has decoder layers 0 to {self.layers - 1}"
-                )
+                raise UsageError(f"layer {layer} does not exist: {self.name} has decoder layers 0 to {self.layers - 1}")
 
     def batch(self, pairs: Sequence[Encoded]) -> Batch:
         """Pad pairs to one rectangle. Targets are padded on the right, sources on the side `pad_left` says."""

@@ -54,11 +54,13 @@ class FairseqModel(TranslationModel):
         name: str = "fairseq",
         fingerprint: str = "",
     ) -> None:
-        self.module: Any = module.eval().requires_grad_(False)
+        module.eval().requires_grad_(False)
+        self.module: Any = module
         self.source_dictionary, self.target_dictionary = source_dictionary, target_dictionary
         self.segment_source, self.segment_target = segment_source, segment_target
         self.name, self.fingerprint = name, fingerprint
-        encoder, decoder = self.module.encoder, self.module.decoder
+        encoder: Any = self.module.encoder
+        decoder: Any = self.module.decoder
         if decoder.adaptive_softmax is not None:
             raise ModelError(
                 f"{name}: adaptive softmax is not supported, as it gives no scores of the whole vocabulary"
@@ -90,28 +92,31 @@ class FairseqModel(TranslationModel):
             prefix=(eos, *target_ids),
             source_word_of=(*source.word_of, NO_WORD),
             target_word_of=(*target.word_of, NO_WORD),
-            unknown=source_ids.count(self.source_dictionary.unk())
-            + target_ids.count(self.target_dictionary.unk()),
+            unknown=source_ids.count(self.source_dictionary.unk()) + target_ids.count(self.target_dictionary.unk()),
             status=status,
         )
 
     def embed(self, batch: Batch) -> Tensor:
-        return self.scale * self.module.encoder.embed_tokens(batch.source)
+        out: Tensor = self.scale * self.module.encoder.embed_tokens(batch.source)
+        return out
 
     def encode(self, batch: Batch, embeddings: Tensor) -> Tensor:
         # Fused attention has no batching rule for its backward pass, which the methods need.
         with sdpa_kernel(SDPBackend.MATH):
             encoded = self.module.encoder(batch.source, token_embeddings=embeddings / self.scale)
-        return encoded["encoder_out"][0].transpose(0, 1)
+        out: Tensor = encoded["encoder_out"][0].transpose(0, 1)
+        return out
 
     def decode(self, batch: Batch, states: Tensor, rows: int | None = None) -> Tensor:
         encoded = {"encoder_out": [states.transpose(0, 1)], "encoder_padding_mask": [~batch.source_mask]}
         with sdpa_kernel(SDPBackend.MATH):
             features, _ = self.module.decoder(batch.prefix[:, :rows], encoded, features_only=True)
-        return features
+        out: Tensor = features
+        return out
 
     def logits(self, batch: Batch, features: Tensor) -> Tensor:
-        return self.module.decoder.output_layer(features)
+        out: Tensor = self.module.decoder.output_layer(features)
+        return out
 
     @torch.no_grad()
     def cross_attention(self, batch: Batch, layers: Sequence[int]) -> Tensor:
@@ -227,9 +232,7 @@ def _build(checkpoint: Checkpoint, source: Any, target: Any, files: tuple[Path, 
         module: nn.Module = models.ARCH_MODEL_REGISTRY[arch].build_model(config, task)
         _load_weights(module, weights)
     except (RuntimeError, KeyError, ValueError, TypeError, AttributeError, AssertionError) as error:
-        raise CheckpointError(
-            f"{checkpoint.path}: weights and settings do not fit together: {error}"
-        ) from error
+        raise CheckpointError(f"{checkpoint.path}: weights and settings do not fit together: {error}") from error
     return module
 
 
@@ -248,7 +251,7 @@ def _import_fairseq() -> None:
     level = logger.level
     logger.setLevel(logging.ERROR)
     try:
-        import fairseq.models.transformer
+        import fairseq.models.transformer  # noqa: F401 (registers the architectures)
     except (ImportError, ValueError) as error:
         raise ModelError(
             f"fairseq cannot be imported ({error}); on Python 3.11 and later install the distribution "

@@ -94,9 +94,7 @@ class SubwordNmt:
         known: the pieces of the model's dictionary.
     """
 
-    def __init__(
-        self, codes: Path, vocabulary: Path | None, threshold: int | None, known: Collection[str]
-    ) -> None:
+    def __init__(self, codes: Path, vocabulary: Path | None, threshold: int | None, known: Collection[str]) -> None:
         from subword_nmt.apply_bpe import BPE, read_vocabulary
 
         pieces = None

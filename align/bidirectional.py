@@ -1,0 +1,76 @@
+"""One aligner for one model or for the models of both directions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import tee
+from typing import TYPE_CHECKING
+
+from align.pipeline import BATCH_PIECES, MOST_UNKNOWN, Aligned, align_pairs
+from align.signature import signature
+from align.symmetrize import method_name, symmetrize
+from data.bitext import Pair
+from data.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from align.extract import Extraction
+    from align.methods.base import Method
+    from align.models.base import TranslationModel
+    from data.links import Link
+
+
+@dataclass(frozen=True)
+class Aligner:
+    """Align pairs by one method on `forward`, and where there is a `reverse` model combine both directions."""
+
+    forward: TranslationModel
+    reverse: TranslationModel | None
+    method: Method
+    how: Extraction
+    symmetrisation: str = "grow-diag-final-and"
+    batch_pieces: int = BATCH_PIECES
+    most_unknown: float = MOST_UNKNOWN
+
+    def align(self, pairs: Iterable[Pair]) -> Iterator[Aligned]:
+        """Alignments in the order of `pairs`, source word first, in constant memory."""
+        if self.reverse is None:
+            yield from self._one(self.forward, pairs)
+            return
+        name = method_name(self.symmetrisation)
+        straight, turned = tee(pairs)
+        swapped = (Pair(pair.id, pair.target, pair.source) for pair in turned)
+        both = zip(self._one(self.forward, straight), self._one(self.reverse, swapped), strict=True)
+        for ours, theirs in both:
+            yield _combined(ours, theirs, name)
+
+    def _one(self, model: TranslationModel, pairs: Iterable[Pair]) -> Iterator[Aligned]:
+        return align_pairs(model, pairs, self.method, self.how, self.batch_pieces, self.most_unknown)
+
+    @property
+    def signature(self) -> str:
+        """Everything that the links depend on, in one line."""
+        models = [self.forward] + ([self.reverse] if self.reverse else [])
+        return signature(
+            {
+                "method": self.method,
+                **self.how.settings(),
+                "sym": method_name(self.symmetrisation) if self.reverse else None,
+                "model": "+".join(f"{m.name}@{m.fingerprint[:8]}" for m in models),
+            }
+        )
+
+
+def _combined(ours: Aligned, theirs: Aligned, name: str) -> Aligned:
+    """Symmetrised links; scores and matrix are means of both directions, the worse status wins."""
+    if (ours.encoded.source_words, ours.encoded.target_words) != (
+        theirs.encoded.target_words,
+        theirs.encoded.source_words,
+    ):
+        raise DataError(f"line {ours.encoded.pair.id + 1}: the two models see different words")
+    reverse: dict[Link, float] = {(j, i): score for (i, j), score in theirs.scores.items()}
+    links = symmetrize(ours.links, frozenset(reverse), name)
+    scores = {link: (ours.scores.get(link, 0.0) + reverse.get(link, 0.0)) / 2 for link in sorted(links)}
+    status = theirs.status if ours.status == "ok" else ours.status
+    return replace(ours, scores=scores, matrix=(ours.matrix + theirs.matrix.T) / 2, status=status)

@@ -1,0 +1,133 @@
+"""From a path and what lies beside it to a model: which kind it is, its dictionaries, its subwords."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from align.models.checkpoint import read_checkpoint
+from align.models.fairseq import load_fairseq
+from align.models.subwords import SentencePiece, SubwordNmt, presegmented, whole_words
+from data.errors import ModelError, UsageError, unknown_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from align.models.base import TranslationModel
+    from align.models.subwords import Segmenter
+
+CODES = ("codes.{lang}", "codes", "bpecodes", "code", "bpe.codes")
+SENTENCEPIECE = ("sentencepiece.{lang}.model", "spm.{lang}.model", "sentencepiece.bpe.model", "spm.model")
+DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16}
+
+
+@dataclass(frozen=True)
+class Side:
+    """What the user named for one side of the text; None is looked for beside the model."""
+
+    language: str | None = None
+    dictionary: Path | None = None
+    bpe_codes: Path | None = None
+    bpe_vocabulary: Path | None = None
+    sentencepiece: Path | None = None
+
+
+@dataclass(frozen=True)
+class LoadOptions:
+    """How to read a model. `input_kind` is `words`, `@@` or `▁`: whether the text is in pieces already."""
+
+    source: Side = Side()
+    target: Side = Side()
+    bpe_threshold: int | None = None
+    input_kind: str = "words"
+    device: str = "cpu"
+    dtype: str = "float32"
+
+    def swapped(self) -> LoadOptions:
+        """The same for the model of the other direction."""
+        return replace(self, source=self.target, target=self.source)
+
+
+def load_model(path: Path, options: LoadOptions) -> TranslationModel:
+    """Load the model at `path`, a checkpoint of `fairseq-train`.
+
+    Raises:
+        ModelError: nothing there that can be loaded, or companion files that cannot be found.
+        CheckpointError: see `load_fairseq`.
+        UsageError: an unknown dtype or device.
+    """
+    if options.dtype not in DTYPES:
+        raise unknown_name("dtype", options.dtype, DTYPES)
+    if not path.exists():
+        raise ModelError(f"{path}: no such file")
+    if path.is_dir():
+        found = sorted(p.name for p in path.glob("*.pt"))
+        raise ModelError(f"{path} is a folder; name a checkpoint in it" + (f": {', '.join(found)}" if found else ""))
+    checkpoint = read_checkpoint(path)
+    source = replace(options.source, language=options.source.language or _language(checkpoint.config, "source_lang"))
+    target = replace(options.target, language=options.target.language or _language(checkpoint.config, "target_lang"))
+    folder = path.parent
+
+    def segmenters(source_dictionary: Any, target_dictionary: Any) -> tuple[Segmenter, Segmenter]:
+        return (
+            _segmenter(source, folder, options, source_dictionary.symbols),
+            _segmenter(target, folder, options, target_dictionary.symbols),
+        )
+
+    return load_fairseq(
+        path,
+        (_dictionary(source, folder, "source"), _dictionary(target, folder, "target")),
+        segmenters,
+        dtype=DTYPES[options.dtype],
+        device=_device(options.device),
+        checkpoint=checkpoint,
+    )
+
+
+def _language(config: dict[str, Any], key: str) -> str | None:
+    value = config.get(key)
+    return value if isinstance(value, str) else None
+
+
+def _device(name: str) -> str:
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise UsageError(f"unknown device {name!r}; use cpu, cuda or cuda:N") from error
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise UsageError("no CUDA device is available; use --device cpu")
+    return name
+
+
+def _dictionary(side: Side, folder: Path, which: str) -> Path:
+    if side.dictionary is not None:
+        return side.dictionary
+    if side.language is None:
+        raise ModelError(f"the checkpoint does not say its {which} language: give --{which}-lang or --{which}-dict")
+    beside = folder / f"dict.{side.language}.txt"
+    if not beside.is_file():
+        raise ModelError(f"the {which} dictionary {beside} is not there: give --{which}-dict")
+    return beside
+
+
+def _segmenter(side: Side, folder: Path, options: LoadOptions, symbols: Iterable[str]) -> Segmenter:
+    """The user's files first, then what lies beside the model, else whole words."""
+    if options.input_kind != "words":
+        return presegmented(options.input_kind)
+    language = side.language or ""
+    if side.sentencepiece is not None:
+        return SentencePiece(side.sentencepiece)
+    codes = side.bpe_codes or _beside(folder, CODES, language)
+    if codes is not None:
+        vocabulary = side.bpe_vocabulary or _beside(folder, ("vocab.{lang}",), language)
+        return SubwordNmt(codes, vocabulary, options.bpe_threshold, set(symbols))
+    model = _beside(folder, SENTENCEPIECE, language)
+    return whole_words if model is None else SentencePiece(model)
+
+
+def _beside(folder: Path, names: Iterable[str], language: str) -> Path | None:
+    files = (folder / name.format(lang=language) for name in names)
+    return next((file for file in files if file.is_file()), None)

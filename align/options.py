@@ -1,0 +1,214 @@
+"""Command-line options that several commands share: the text, the model, how links are taken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from data.bitext import read_bitext, read_joint, read_tsv
+from data.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from align.extract import Extraction
+    from align.models.load import LoadOptions
+    from data.bitext import Pair
+
+F = TypeVar("F", bound="Callable[..., Any]")
+FILE = click.Path(path_type=Path)
+EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+def text_options(command: F) -> F:
+    """`-s -t`, `-i` or `--tsv`: where the sentence pairs are."""
+    return _apply(
+        command,
+        click.option("-s", "--source", metavar="FILE", help="Source sentences, one a line."),
+        click.option("-t", "--target", metavar="FILE", help="Target sentences, one a line."),
+        click.option("-i", "--input", "joint", metavar="FILE", help="Pairs as `source ||| target`, one a line."),
+        click.option("--tsv", metavar="FILE", help="Pairs as columns separated by tabs."),
+        click.option("--columns", default="1,2", show_default=True, help="Columns of --tsv, from 1."),
+    )
+
+
+def read_pairs(
+    source: str | None, target: str | None, joint: str | None, tsv: str | None, columns: str
+) -> Iterator[Pair]:
+    """The pairs that `text_options` name.
+
+    Raises:
+        UsageError: none or several of the three ways, or columns that are not two numbers.
+    """
+    ways = [source is not None or target is not None, joint is not None, tsv is not None]
+    if sum(ways) != 1 or (source is None) != (target is None):
+        raise UsageError("give the text in one way: --source and --target, or --input, or --tsv (- is standard input)")
+    if joint is not None:
+        return read_joint(joint)
+    if tsv is not None:
+        first, _, second = columns.partition(",")
+        if not (first.isascii() and first.isdigit() and second.isascii() and second.isdigit()):
+            raise UsageError(f"--columns takes two numbers from 1, such as 1,2, not {columns!r}")
+        return read_tsv(tsv, (int(first), int(second)))
+    return read_bitext(str(source), str(target))
+
+
+@dataclass(frozen=True)
+class ModelArguments:
+    """Everything `model_options` collects."""
+
+    model: Path
+    reverse_model: Path | None
+    options: dict[str, Any]
+
+    def load_options(self, pairs: Iterable[Pair]) -> tuple[LoadOptions, Iterator[Pair]]:
+        """How to load the model for this text; the pairs come back unread."""
+        from align.models.load import LoadOptions, Side
+        from align.models.subwords import detect_input
+
+        o = self.options
+        rest = iter(pairs)
+        first = list(islice(rest, 200))
+        kind = o["input_kind"]
+        if kind == "auto":
+            kind = detect_input(side for pair in first for side in (pair.source, pair.target))
+        source, target = (
+            Side(
+                language=o[f"{side}_lang"],
+                dictionary=o[f"{side}_dict"],
+                bpe_codes=o[f"{side}_bpe_codes"] or o["bpe_codes"],
+                bpe_vocabulary=o[f"{side}_bpe_vocabulary"],
+                sentencepiece=o[f"{side}_sentencepiece"] or o["sentencepiece"],
+            )
+            for side in ("source", "target")
+        )
+        options = LoadOptions(source, target, o["bpe_threshold"], kind, o["device"], o["dtype"])
+        return options, chain(first, rest)
+
+
+def model_options(command: F) -> F:
+    """The model, its reverse, and the files that cut words into its pieces; collected as `model`."""
+    names = [option.name for option in _MODEL_OPTIONS]
+
+    def collected(**values: Any) -> Any:
+        options = {str(name): values.pop(str(name)) for name in names}
+        threads = options.pop("threads")
+        if threads is not None:
+            import torch
+
+            torch.set_num_threads(threads)
+        model = ModelArguments(options.pop("model"), options.pop("reverse_model"), options)
+        return command(**values, model=model)
+
+    collected.__doc__, collected.__name__ = command.__doc__, command.__name__
+    collected.__click_params__ = [  # type: ignore[attr-defined]
+        *getattr(command, "__click_params__", []),
+        *reversed(_MODEL_OPTIONS),
+    ]
+    return collected  # type: ignore[return-value]
+
+
+_MODEL_OPTIONS = [
+    click.Option(["-m", "--model"], type=FILE, required=True, metavar="PATH", help="The model: a fairseq checkpoint."),
+    click.Option(["--reverse-model"], type=FILE, metavar="PATH", help="The model of the other direction."),
+    click.Option(["--source-lang"], metavar="LANG", help="Language of the source text (default: the model's)."),
+    click.Option(["--target-lang"], metavar="LANG", help="Language of the target text (default: the model's)."),
+    click.Option(
+        ["--source-dict"], type=EXISTING, help="fairseq dictionary (default: dict.LANG.txt beside the model)."
+    ),
+    click.Option(["--target-dict"], type=EXISTING, help="fairseq dictionary of the target text."),
+    click.Option(
+        ["--input-kind"],
+        type=click.Choice(["auto", "words", "@@", "▁"]),
+        default="auto",
+        show_default=True,
+        help="Whether the text is in words or already in pieces, with which mark.",
+    ),
+    click.Option(["--bpe-codes"], type=EXISTING, help="subword-nmt codes (default: codes beside the model)."),
+    click.Option(["--source-bpe-codes"], type=EXISTING, help="Codes of the source text where they differ."),
+    click.Option(["--target-bpe-codes"], type=EXISTING, help="Codes of the target text where they differ."),
+    click.Option(
+        ["--source-bpe-vocabulary"],
+        type=EXISTING,
+        help="subword-nmt vocabulary (default: vocab.LANG beside the model).",
+    ),
+    click.Option(["--target-bpe-vocabulary"], type=EXISTING, help="subword-nmt vocabulary of the target text."),
+    click.Option(
+        ["--bpe-threshold"],
+        type=click.IntRange(1),
+        metavar="N",
+        help="Least count of a piece in its vocabulary (default: pieces that the dictionary has).",
+    ),
+    click.Option(["--sentencepiece"], type=EXISTING, help="SentencePiece model of both sides."),
+    click.Option(["--source-sentencepiece"], type=EXISTING, help="SentencePiece model of the source text."),
+    click.Option(["--target-sentencepiece"], type=EXISTING, help="SentencePiece model of the target text."),
+    click.Option(["--device"], default="cpu", show_default=True, help="cpu, cuda or cuda:N."),
+    click.Option(
+        ["--dtype"],
+        type=click.Choice(["float32", "float64", "bfloat16"]),
+        default="float32",
+        show_default=True,
+    ),
+    click.Option(["--threads"], type=click.IntRange(1), metavar="N", help="CPU threads (default: torch's choice)."),
+]
+
+
+def extraction_options(command: F) -> F:
+    """How links are taken from scores, apart from pooling; collected as `how`, without pooling."""
+    return _apply(
+        command,
+        click.option(
+            "--extract",
+            "extractor",
+            type=click.Choice(["argmax", "mutual", "threshold"]),
+            default="argmax",
+            show_default=True,
+            help="One source word for each target word, only mutual choices, or every cell above --threshold.",
+        ),
+        click.option(
+            "--threshold",
+            type=click.FloatRange(0, 1),
+            default=0.0,
+            show_default=True,
+            help="Least share of its row that a link must hold.",
+        ),
+        click.option(
+            "--eos",
+            type=click.Choice(["mask", "keep"]),
+            default="mask",
+            show_default=True,
+            help="Leave </s> and tags out before choosing, or let them win (which gives no link).",
+        ),
+        click.option("--punctuation", is_flag=True, help="SHIFT-ATT's rule for sentence-final punctuation."),
+        click.option(
+            "--batch-pieces",
+            type=click.IntRange(1),
+            default=1000,
+            show_default=True,
+            help="Size of a batch: sentences times the pieces of the longest pair.",
+        ),
+        click.option(
+            "--max-unknown",
+            type=click.FloatRange(0, 1),
+            default=0.2,
+            show_default=True,
+            help="Stop where more than this share of the pieces is unknown to the model.",
+        ),
+    )
+
+
+def extraction(pooling: str, extractor: str, threshold: float, eos: str, punctuation: bool) -> Extraction:
+    """The `Extraction` of the values of `extraction_options`."""
+    from align.extract import Extraction
+
+    return Extraction(pooling, extractor, threshold, eos, punctuation)
+
+
+def _apply(command: F, *options: Callable[[F], F]) -> F:
+    for option in reversed(options):
+        command = option(command)
+    return command

@@ -1,0 +1,161 @@
+"""`nmt-align run`: align sentence pairs with one method."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from align.options import (
+    ModelArguments,
+    extraction,
+    extraction_options,
+    model_options,
+    read_pairs,
+    text_options,
+)
+from data.errors import UsageError
+from data.links import format_links
+from data.streams import check_paths, write_atomically, write_bytes_atomically
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from align.pipeline import Aligned
+
+
+@click.command()
+@model_options
+@text_options
+@click.option(
+    "--method",
+    default="attention:position=awi",
+    show_default=True,
+    help="Method and options, such as `smoothgrad:samples=10`; `compare` tells which suits a model.",
+)
+@click.option(
+    "--pooling",
+    type=click.Choice(["piece", "word"]),
+    default="word",
+    show_default=True,
+    help="Choose links by pieces, then project them to words; or pool scores of words, then choose.",
+)
+@click.option(
+    "--symmetrize",
+    "symmetrisation",
+    default="grow-diag-final-and",
+    show_default=True,
+    help="With --reverse-model: how to combine both directions.",
+)
+@extraction_options
+@click.option("-o", "--output", default="-", metavar="FILE", help="Links, Pharaoh format (default: standard output).")
+@click.option("--scores", metavar="FILE", help="Write the score of each link, one line a pair.")
+@click.option("--matrices", metavar="FILE", help="Write soft alignments [J, I]: .npz, or .jsonl with words and links.")
+@click.option("--overwrite", is_flag=True, help="Replace existing output files.")
+@click.option("--fail-on", multiple=True, metavar="STATUS", help="Exit with 1 if a pair ends as STATUS, e.g. too_long.")
+def run(
+    model: ModelArguments,
+    source: str | None,
+    target: str | None,
+    joint: str | None,
+    tsv: str | None,
+    columns: str,
+    method: str,
+    pooling: str,
+    symmetrisation: str,
+    extractor: str,
+    threshold: float,
+    eos: str,
+    punctuation: bool,
+    batch_pieces: int,
+    max_unknown: float,
+    output: str,
+    scores: str | None,
+    matrices: str | None,
+    overwrite: bool,
+    fail_on: tuple[str, ...],
+) -> int:
+    """Align sentence pairs with one method and write Pharaoh links, line n for pair n.
+
+    Links are source-target and zero-based. The score of a link is the share of its row in the soft alignment; with
+    two models, the mean of both directions' shares. A pair that is empty, too long for the model, or whose scores are
+    not finite gets an empty line and is counted on standard error.
+    """
+    for path in (output, scores, matrices):
+        check_paths((source, target, joint, tsv), path, overwrite=overwrite)
+    from align.bidirectional import Aligner
+    from align.methods import make_method
+    from align.models.load import load_model
+
+    options, pairs = model.load_options(read_pairs(source, target, joint, tsv, columns))
+    forward = load_model(model.model, options)
+    reverse = load_model(model.reverse_model, options.swapped()) if model.reverse_model else None
+    how = extraction(pooling, extractor, threshold, eos, punctuation)
+    aligner = Aligner(forward, reverse, make_method(method), how, symmetrisation, batch_pieces, max_unknown)
+    statuses: Counter[str] = Counter()
+    with ExitStack() as files:
+        write_links = files.enter_context(write_atomically(output)).write
+        write_scores = files.enter_context(write_atomically(scores)).write if scores else None
+        write_matrix = _matrix_writer(files, matrices, aligner.signature) if matrices else None
+        for result in _with_progress(aligner.align(pairs)):
+            statuses[result.status] += 1
+            write_links(format_links(result.links) + "\n")
+            if write_scores:
+                write_scores(" ".join(f"{score:.6f}" for _, score in sorted(result.scores.items())) + "\n")
+            if write_matrix:
+                write_matrix(result)
+    click.echo(f"{aligner.signature}\n" + ", ".join(f"{n} {status}" for status, n in statuses.items()), err=True)
+    return int(any(status in statuses for status in fail_on))
+
+
+def _with_progress(results: Iterator[Aligned]) -> Iterator[Aligned]:
+    from tqdm import tqdm
+
+    return cast("Iterator[Aligned]", tqdm(results, unit="pair", file=sys.stderr, disable=None))
+
+
+def _matrix_writer(files: ExitStack, path: str, signature: str) -> Callable[[Aligned], Any]:
+    """A function that writes one soft alignment to `path`, in the format its name asks for.
+
+    Raises:
+        UsageError: another name than `.npz` or `.jsonl`.
+    """
+    if path.endswith(".npz"):
+        return _npz_writer(files, path)
+    if not path.endswith((".jsonl", ".jsonl.gz")):
+        raise UsageError(f"--matrices {path}: the name must end in .npz or .jsonl")
+    out = files.enter_context(write_atomically(path))
+
+    def write(result: Aligned) -> None:
+        record = {
+            "id": result.encoded.pair.id,
+            "src": result.encoded.source_words,
+            "tgt": result.encoded.target_words,
+            "links": [[i, j, round(score, 6)] for (i, j), score in sorted(result.scores.items())],
+            "matrix": result.matrix.round(6).tolist(),
+            "status": result.status,
+            "method": signature,
+        }
+        out.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
+
+    return write
+
+
+def _npz_writer(files: ExitStack, path: str) -> Callable[[Aligned], Any]:
+    """Arrays named by the number of the pair, written one by one: `numpy.load(path)["0"]` is the first."""
+    from zipfile import ZipFile, ZipInfo
+
+    import numpy as np
+
+    archive = files.enter_context(ZipFile(files.enter_context(write_bytes_atomically(path)), "w"))
+
+    def write(result: Aligned) -> None:
+        # A fixed time stamp, so that equal content is equal bytes.
+        with archive.open(ZipInfo(f"{result.encoded.pair.id}.npy"), "w") as entry:
+            np.lib.format.write_array(entry, result.matrix.astype(np.float32), allow_pickle=False)
+
+    return write

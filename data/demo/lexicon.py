@@ -1,0 +1,238 @@
+"""The vocabulary: tables in `tables/`, read once, as typed entries."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+from typing import Literal, TypeAlias
+
+Case: TypeAlias = Literal["nom", "acc", "dat", "gen"]
+Gender: TypeAlias = Literal["m", "f", "n", "p"]  # p: plural, where gender makes no difference
+Kinds: TypeAlias = frozenset[str]
+
+
+@cache
+def table(name: str) -> tuple[dict[str, str], ...]:
+    """The rows of `tables/NAME.tsv` by column; a dash stands for an empty cell."""
+    text = files("data.demo").joinpath("tables", f"{name}.tsv").read_text("utf-8")
+    rows = csv.DictReader(io.StringIO(text), delimiter="\t", strict=True)
+    return tuple({column: "" if cell == "-" else cell for column, cell in row.items()} for row in rows)
+
+
+@dataclass(frozen=True)
+class Noun:
+    """`kinds` are the classes that verbs and adjectives select by; the noun itself is one of them."""
+
+    german: str
+    english: str
+    gender: Gender
+    plural: str
+    kinds: Kinds
+    where: tuple[str, str] | None  # prepositions of rest: (an, at) of the station
+    weak: bool = False  # takes -n in all cases but the nominative
+    proper: bool = False
+    compound: bool = False
+
+
+@dataclass(frozen=True)
+class Adjective:
+    german: str
+    comparative: str
+    superlative: str
+    english: str
+    kinds: Kinds
+
+
+@dataclass(frozen=True)
+class Adverb:
+    german: str
+    english: str
+    role: str
+    when: Kinds
+
+
+@dataclass(frozen=True)
+class Argument:
+    """What a verb asks for: `role` is a case, a place (where, to, from, onto), a clause (dass, ob, zu), adj or called."""
+
+    role: str
+    case: Case = "acc"
+    german: str = ""  # preposition
+    english: str = ""  # preposition
+    optional: bool = False  # English may do without its preposition by putting this object first
+    kinds: Kinds = frozenset()
+
+
+@dataclass(frozen=True)
+class Frame:
+    subject: Kinds
+    arguments: tuple[Argument, ...]
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A German and an English verb. `aspect`: act, once (no progressive), state (nor adverbs of manner) or weather."""
+
+    german: str  # without separable particle
+    particle: str
+    auxiliary: str
+    reflexive: bool
+    english: str  # the word that inflects
+    rest: str  # further English words
+    oneself: bool  # the English verb is reflexive as well
+    aspect: str
+    frames: tuple[Frame, ...]
+    where: Kinds
+    manner: Kinds
+
+
+@dataclass(frozen=True)
+class Idiom:
+    german: str  # without the verb
+    verb: Verb
+    english: str  # without the verb
+    sure: tuple[tuple[str, str], ...]
+    subject: Kinds
+
+
+@dataclass(frozen=True)
+class Use:
+    """A verb in one of its frames."""
+
+    verb: Verb
+    frame: Frame
+
+
+def _kinds(text: str) -> Kinds:
+    return frozenset(text.replace(",", " ").split())
+
+
+def _noun(row: dict[str, str]) -> Noun:
+    gender, *marks = row["gender"].split()
+    place = tuple(row["where"].split("/"))
+    return Noun(
+        row["german"],
+        row["english"],
+        gender,  # type: ignore[arg-type]
+        row["plural"],
+        _kinds(row["kinds"]) | {row["german"]},
+        (place[0], place[1]) if len(place) == 2 else None,
+        weak="weak" in marks,
+        proper="proper" in marks,
+    )
+
+
+@cache
+def nouns() -> tuple[Noun, ...]:
+    return tuple(_noun(row) for row in table("nouns"))
+
+
+@cache
+def compounds() -> dict[str, tuple[Noun, ...]]:
+    """Compound nouns by their head: `Tisch` -> (Holztisch, wooden table), ..."""
+    heads = {noun.german: noun for noun in nouns()}
+    built: dict[str, list[Noun]] = {}
+    for row in table("compounds"):
+        for head in row["heads"].split():
+            noun = heads[head]
+            built.setdefault(head, []).append(
+                replace(
+                    noun,
+                    german=row["german"] + noun.german.lower(),
+                    plural=row["german"] + noun.plural.lower() if noun.plural else "",
+                    english=f"{row['english']} {noun.english}",
+                    compound=True,
+                )
+            )
+    return {head: tuple(found) for head, found in built.items()}
+
+
+@cache
+def nouns_of(kinds: Kinds) -> tuple[Noun, ...]:
+    return tuple(noun for noun in nouns() if noun.kinds & kinds)
+
+
+@cache
+def adjectives_for(kinds: Kinds) -> tuple[Adjective, ...]:
+    """Adjectives that can be said of a noun of these kinds."""
+    return tuple(adjective for adjective in adjectives() if adjective.kinds & kinds)
+
+
+@cache
+def adjectives() -> tuple[Adjective, ...]:
+    return tuple(
+        Adjective(r["german"], r["comparative"], r["superlative"], r["english"], _kinds(r["kinds"]))
+        for r in table("adjectives")
+    )
+
+
+@cache
+def adverbs(role: str) -> tuple[Adverb, ...]:
+    return tuple(
+        Adverb(r["german"], r["english"], r["role"], _kinds(r["when"]))
+        for r in table("adverbs")
+        if r["role"] == role
+    )
+
+
+def _argument(text: str) -> Argument:
+    head, _, kinds = text.partition(":")
+    german, _, english = head.partition("/")
+    role, _, case = german.partition("+")
+    optional = english.startswith("(")
+    english = english.strip("(-)")
+    if case:
+        return Argument("prep", case, role, english, kinds=_kinds(kinds))  # type: ignore[arg-type]
+    return Argument(role, "dat" if role == "dat" else "acc", "", english, optional, _kinds(kinds))
+
+
+def _frame(text: str) -> Frame:
+    subject, _, arguments = text.partition(">")
+    return Frame(_kinds(subject), tuple(_argument(argument) for argument in arguments.split()))
+
+
+def _verb(german: str, english: str, auxiliary: str = "haben", row: dict[str, str] | None = None) -> Verb:
+    particle, _, simple = german.removeprefix("sich ").rpartition("/")
+    inflected, *rest = english.split()
+    row = row or {"aspect": "act", "frames": "", "where": "", "manner": ""}
+    return Verb(
+        simple,
+        particle,
+        auxiliary,
+        german.startswith("sich "),
+        inflected,
+        " ".join(word for word in rest if word != "oneself"),
+        "oneself" in rest,
+        row["aspect"],
+        tuple(_frame(frame) for frame in row["frames"].split(" ; ") if frame),
+        _kinds(row["where"]),
+        _kinds(row["manner"]),
+    )
+
+
+@cache
+def verbs() -> tuple[Verb, ...]:
+    return tuple(_verb(row["german"], row["english"], row["auxiliary"], row) for row in table("verbs"))
+
+
+@cache
+def uses() -> tuple[Use, ...]:
+    return tuple(Use(verb, frame) for verb in verbs() for frame in verb.frames)
+
+
+@cache
+def idioms() -> tuple[Idiom, ...]:
+    found = []
+    for row in table("idioms"):
+        *german, verb = row["german"].split()
+        inflected, _, english = row["english"].partition(" ")
+        pairs = [tuple(pair.split("=")) for pair in row["sure"].split()]
+        sich = german[0] == "sich"
+        entry = _verb("sich " * sich + verb, inflected, row["auxiliary"])
+        sure = tuple((source, target) for source, target in pairs)
+        found.append(Idiom(" ".join(german[sich:]), entry, english, sure, _kinds(row["subject"])))
+    return tuple(found)
+

@@ -1,0 +1,263 @@
+"""The main job: every method on one model, or on the models of both directions, against gold alignments."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import torch
+
+from align.extract import extract, row_shares
+from align.methods import compared_methods
+from align.models.base import plan_batches
+from align.pipeline import aligned, encode_pairs, unaligned
+from align.signature import signature
+from align.symmetrize import soft_agreement, symmetrize
+from data.bitext import Pair
+from data.errors import DataError, UsageError
+from eval.aer import corpus_stats
+from eval.score import measure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from align.extract import Extraction
+    from align.methods.base import Evidence, Method
+    from align.models.base import Encoded, TranslationModel
+    from align.pipeline import Aligned
+    from data.links import GoldAlignment, Links
+
+AGREEMENT = "agreement"  # the soft symmetrisation, beside those of `align.symmetrize`
+
+
+@dataclass
+class Run:
+    """One method with one way of extraction on one model: an alignment for each pair, and what it cost."""
+
+    method: Method
+    how: Extraction
+    aligned: dict[int, Aligned] = field(default_factory=dict)
+    seconds: float = 0.0
+    passes: float = 0.0
+    incompleteness: float = 0.0  # sum over target pieces of |row sum - (log p(x) - log p(baseline))|
+    pieces: int = 0
+
+
+@dataclass(frozen=True)
+class System:
+    """A row of the comparison before it is scored: links of every pair as (source, target) of the text."""
+
+    run: Run
+    direction: str
+    links: list[Links]
+    seconds: float
+    passes: float
+    completeness_error: float | None
+
+
+def run_methods(
+    model: TranslationModel,
+    pairs: Sequence[Encoded],
+    methods: Sequence[Method],
+    hows: Sequence[Extraction],
+    batch_pieces: int,
+    advance: Callable[[float], object] = lambda passes: None,
+) -> list[Run]:
+    """Run methods over pairs that are cut into pieces; methods that read the same evidence share its computation.
+
+    Each run's seconds are those it would take alone: the evidence, its reading and the extraction of links.
+    """
+    groups: dict[Evidence, list[Run]] = {}
+    for method in methods:
+        groups.setdefault(method.evidence, []).extend(Run(method, how) for how in hows)
+    good = [pair for pair in pairs if pair.status == "ok"]
+    for evidence, runs in groups.items():
+        for group in plan_batches(good, batch_pieces):
+            _run_batch(model, group, evidence, runs)
+            advance(sum(evidence.passes(len(pair.target)).total for pair in group))
+        for run in runs:
+            run.passes = sum(evidence.passes(len(pair.target)).total for pair in good)
+            run.aligned.update({pair.pair.id: unaligned(pair) for pair in pairs if pair.status != "ok"})
+    return [run for runs in groups.values() for run in runs]
+
+
+def _run_batch(model: TranslationModel, group: list[Encoded], evidence: Evidence, runs: Sequence[Run]) -> None:
+    start = time.perf_counter()
+    batch = model.batch(group)
+    with torch.no_grad():
+        found = evidence.compute(model, batch)
+    shared = time.perf_counter() - start
+    for run in runs:
+        start = time.perf_counter()
+        links = extract(run.method.read(found, batch), batch, run.how)
+        run.aligned.update({p.pair.id: aligned(p, x) for p, x in zip(group, links, strict=True)})
+        run.seconds += shared + time.perf_counter() - start
+        if "completeness" in found:
+            run.incompleteness += float(found["completeness"].sum())
+            run.pieces += int(batch.target_mask.sum())
+
+
+def planned_passes(pairs: Sequence[Encoded], methods: Iterable[Method]) -> float:
+    """The passes that `run_methods` will report in all."""
+    evidence = {method.evidence for method in methods}
+    return sum(e.passes(len(pair.target)).total for e in evidence for pair in pairs if pair.status == "ok")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What to compare and how; `symmetrisations` apply where there is a reverse model."""
+
+    specs: Sequence[str]
+    hows: Sequence[Extraction]
+    symmetrisations: Sequence[str] = ()
+    agreement_threshold: float = 0.2
+    batch_pieces: int = 1000
+    most_unknown: float = 0.2
+
+    def methods(self, model: TranslationModel) -> list[Method]:
+        """The variants of all specs, each once."""
+        return list(dict.fromkeys(method for spec in self.specs for method in compared_methods(spec, model)))
+
+
+def compare(
+    plan: Comparison,
+    model: TranslationModel,
+    reverse: TranslationModel | None,
+    pairs: Sequence[Pair],
+    progress: Callable[[float], Callable[[float], object]] = lambda total: lambda passes: None,
+) -> list[System]:
+    """Align the pairs by every method, in both directions where there is a reverse model, and symmetrised.
+
+    Args:
+        progress: given the total of passes, returns what is to be called with the passes done.
+
+    Raises:
+        ModelError, UsageError: see `align.pipeline.encode_pairs` and the methods.
+    """
+    flipped = [Pair(pair.id, pair.target, pair.source) for pair in pairs]
+    sides = [("forward", model, pairs)] + ([("reverse", reverse, flipped)] if reverse is not None else [])
+    encoded = {name: encode_pairs(m, text, plan.most_unknown) for name, m, text in sides}
+    methods = {name: plan.methods(m) for name, m, _ in sides}
+    advance = progress(sum(planned_passes(encoded[name], methods[name]) for name, _, _ in sides))
+    runs = {
+        name: run_methods(m, encoded[name], methods[name], plan.hows, plan.batch_pieces, advance)
+        for name, m, _ in sides
+    }
+    _check_words(encoded)
+    systems = [_one_direction(run, name) for name, _, _ in sides for run in runs[name]]
+    if reverse is not None:
+        others = {(run.method, run.how): run for run in runs["reverse"]}
+        for run in runs["forward"]:
+            if (run.method, run.how) in others:
+                systems += _both_directions(run, others[run.method, run.how], plan)
+    return systems
+
+
+def _check_words(encoded: dict[str, list[Encoded]]) -> None:
+    """Both models must count the same words, or their links cannot be combined."""
+    if "reverse" in encoded:
+        for ours, theirs in zip(encoded["forward"], encoded["reverse"], strict=True):
+            if (ours.source_words, ours.target_words) != (theirs.target_words, theirs.source_words):
+                raise DataError(f"line {ours.pair.id + 1}: the two models see different words")
+
+
+def _one_direction(run: Run, direction: str) -> System:
+    return System(
+        run,
+        direction,
+        [links_of(run.aligned[key], direction) for key in sorted(run.aligned)],
+        run.seconds,
+        run.passes,
+        run.incompleteness / run.pieces if run.pieces else None,
+    )
+
+
+def links_of(result: Aligned, direction: str) -> Links:
+    """Links as (source, target) of the text; the reverse model's are turned round."""
+    return result.links if direction == "forward" else frozenset((j, i) for i, j in result.links)
+
+
+def _both_directions(forward: Run, reverse: Run, plan: Comparison) -> list[System]:
+    systems = []
+    for name in plan.symmetrisations:
+        if name == AGREEMENT and forward.how.pooling != "word":
+            continue  # it works on word matrices, which do not depend on the pooling of links
+        start = time.perf_counter()
+        links = [
+            soft_links(forward.aligned[key], reverse.aligned[key], plan.agreement_threshold)
+            if name == AGREEMENT
+            else symmetrize(forward.aligned[key].links, links_of(reverse.aligned[key], "reverse"), name)
+            for key in sorted(forward.aligned)
+        ]
+        seconds = forward.seconds + reverse.seconds + time.perf_counter() - start
+        systems.append(System(forward, name, links, seconds, forward.passes + reverse.passes, None))
+    return systems
+
+
+def soft_links(forward: Aligned, reverse: Aligned, threshold: float) -> Links:
+    """Links where the harmonic mean of both soft alignments passes the threshold; rows are normalised first."""
+    return soft_agreement(row_shares(forward.matrix), row_shares(reverse.matrix).T, threshold)
+
+
+def score_systems(
+    systems: Sequence[System],
+    gold: Sequence[GoldAlignment],
+    settings: Mapping[str, object],
+    resamples: int,
+    seed: int,
+) -> list[dict[str, object]]:
+    """One row for each system, best AER first; undefined AER last.
+
+    Raises:
+        DataError: not as many gold lines as sentence pairs.
+    """
+    if systems and len(systems[0].links) != len(gold):
+        raise DataError(f"the text has {len(systems[0].links)} pairs, the gold file {len(gold)} lines")
+    measured = measure([corpus_stats(s.links, gold) for s in systems], resamples=resamples, seed=seed)
+    rows = [_row(system, scores, settings) for system, scores in zip(systems, measured, strict=True)]
+    return sorted(rows, key=lambda row: (row["aer"] is None, row["aer"]))
+
+
+def _row(system: System, scores: dict[str, float | None], settings: Mapping[str, object]) -> dict[str, object]:
+    options = system.run.method.options()
+    place = {key: options.pop(key, None) for key in ("layer", "heads", "position")}
+    shown = ":".join(f"{key}={value}" for key, value in options.items())
+    how = system.run.how
+    return {
+        "method": system.run.method.name,
+        "options": shown,
+        **place,
+        "direction": system.direction,
+        "pooling": how.pooling,
+        **{key: scores[key] for key in ("aer", "aer_low", "aer_high", "precision", "recall", "f1", "links")},
+        "passes": system.passes / max(1, len(system.links)),
+        "seconds": system.seconds,
+        "completeness_error": system.completeness_error,
+        "signature": signature(
+            {
+                "method": system.run.method.name,
+                "options": shown or None,
+                **place,
+                "direction": system.direction,
+                **how.settings(),
+                **settings,
+            }
+        ),
+    }
+
+
+def check_symmetrisation(name: str) -> str:
+    """A name of `align.symmetrize`, or `agreement`.
+
+    Raises:
+        UsageError: unknown, or one direction alone, which a comparison lists anyway.
+    """
+    from align.symmetrize import method_name
+
+    if name == AGREEMENT:
+        return name
+    name = method_name(name)
+    if name in ("forward", "reverse"):
+        raise UsageError(f"{name} alone is no symmetrisation; a comparison lists both directions anyway")
+    return name

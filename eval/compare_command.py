@@ -1,0 +1,204 @@
+"""`nmt-align compare`: which method aligns best with the model at hand."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from align.options import (
+    ModelArguments,
+    extraction,
+    extraction_options,
+    model_options,
+    read_pairs,
+    text_options,
+)
+from data.links import FORMATS as LINK_FORMATS
+from data.links import GoldAlignment, read_gold
+from data.streams import check_paths, write_atomically
+from eval.bootstrap import RESAMPLES, SEED
+from eval.tables import FORMATS, Format, render
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from align.models.base import TranslationModel
+    from data.bitext import Pair
+
+COLUMNS = (
+    "method",
+    "options",
+    "layer",
+    "heads",
+    "position",
+    "direction",
+    "pooling",
+    "aer",
+    "aer_low",
+    "aer_high",
+    "precision",
+    "recall",
+    "f1",
+    "links",
+    "passes",
+    "seconds",
+)
+SYMMETRISATIONS = "intersection,grow-diag,grow-diag-final-and,agreement"
+
+
+@click.command()
+@model_options
+@text_options
+@click.option("-g", "--gold", required=True, metavar="FILE", help="Gold alignments, one line a pair.")
+@click.option("--gold-format", type=click.Choice(list(LINK_FORMATS)), default="gold", show_default=True)
+@click.option("--gold-one-based/--gold-zero-based", default=None, help="Base of GOLD (default: the format's own).")
+@click.option("--gold-swap", is_flag=True, help="GOLD has its links as target-source.")
+@click.option(
+    "--methods",
+    default="all",
+    show_default=True,
+    help="Names with options, `smoothgrad:samples=10,attention:layer=2`, or `all`. Options left open are gone through.",
+)
+@click.option(
+    "--pooling",
+    default="piece,word",
+    show_default=True,
+    help="Choose links by `piece`, by `word`, or by both in turn.",
+)
+@click.option(
+    "--symmetrize",
+    "symmetrisations",
+    default=SYMMETRISATIONS,
+    show_default=True,
+    help="With --reverse-model: how to combine directions (see `nmt-align symmetrize`), `agreement` of soft scores, or "
+    "`none`.",
+)
+@click.option(
+    "--agreement-threshold",
+    type=click.FloatRange(0, 1),
+    default=0.2,
+    show_default=True,
+    help="Least harmonic mean of both soft alignments for a link by `agreement`.",
+)
+@extraction_options
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N pairs.")
+@click.option(
+    "--bootstrap",
+    type=click.IntRange(0),
+    default=RESAMPLES,
+    show_default=True,
+    help="Resamples; 0 for no intervals.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=SEED,
+    show_default=True,
+    envvar="NMT_ALIGN_SEED",
+    show_envvar=True,
+    help="Seed of the bootstrap.",
+)
+@click.option("--top", type=click.IntRange(1), metavar="N", help="Print only the best N rows.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option("-o", "--output", default="-", metavar="FILE", help="Where to write (default: standard output).")
+@click.option("--overwrite", is_flag=True, help="Replace an existing output file.")
+def compare(
+    model: ModelArguments,
+    source: str | None,
+    target: str | None,
+    joint: str | None,
+    tsv: str | None,
+    columns: str,
+    gold: str,
+    gold_format: str,
+    gold_one_based: bool | None,
+    gold_swap: bool,
+    methods: str,
+    pooling: str,
+    symmetrisations: str,
+    agreement_threshold: float,
+    extractor: str,
+    threshold: float,
+    eos: str,
+    punctuation: bool,
+    batch_pieces: int,
+    max_unknown: float,
+    limit: int | None,
+    bootstrap: int,
+    seed: int,
+    top: int | None,
+    form: Format,
+    output: str,
+    overwrite: bool,
+) -> None:
+    """Rank every method and layer of a model by AER against gold alignments.
+
+    Forces the model through the sentence pairs and aligns them by each method; with --reverse-model also in the
+    other direction and combined. Attention tells where the model looks, a gradient norm to what the prediction is
+    sensitive, the other methods on which source words it rests (saliency); AER tells which of them agrees with
+    people. Passes are forward and backward passes for a pair; seconds are for all pairs, as if a method ran alone.
+    """
+    check_paths((source, target, joint, tsv, gold), output, overwrite=overwrite)
+    from align.methods import METHODS
+    from align.models.load import load_model
+    from eval.compare import Comparison, check_symmetrisation, score_systems
+    from eval.compare import compare as compare_methods
+
+    names = [] if symmetrisations == "none" else [check_symmetrisation(n) for n in symmetrisations.split(",")]
+    plan = Comparison(
+        list(METHODS) if methods == "all" else methods.split(","),
+        [extraction(name, extractor, threshold, eos, punctuation) for name in pooling.split(",")],
+        names,
+        agreement_threshold,
+        batch_pieces,
+        max_unknown,
+    )
+    options, stream = model.load_options(read_pairs(source, target, joint, tsv, columns))
+    pairs = list(stream)
+    loaded = load_model(model.model, options)
+    reverse = load_model(model.reverse_model, options.swapped()) if model.reverse_model else None
+    reference = _gold(gold, gold_format, gold_one_based, gold_swap, loaded, pairs)
+    pairs, reference = pairs[:limit], reference[:limit]
+    systems = compare_methods(plan, loaded, reverse, pairs, progress_bar)
+    _note_statuses(systems[0].run.aligned.values())
+    settings = {
+        "model": f"{loaded.name}@{loaded.fingerprint[:8]}",
+        "reverse": f"{reverse.name}@{reverse.fingerprint[:8]}" if reverse else None,
+        "pairs": len(pairs),
+        "gold": f"{gold_format}{'+swap' if gold_swap else ''}",
+    }
+    rows = score_systems(systems, reference, settings, bootstrap, seed)
+    with write_atomically(output) as out:
+        out.write(render(rows[:top], form, COLUMNS))
+
+
+def _gold(
+    path: str,
+    form: str,
+    one_based: bool | None,
+    swap: bool,
+    model: TranslationModel,
+    pairs: list[Pair],
+) -> list[GoldAlignment]:
+    """The gold alignments, checked against the lengths in words."""
+    encoded = [model.encode_pair(pair) for pair in pairs]
+    lengths = [(len(e.source_words), len(e.target_words)) for e in encoded]
+    return list(read_gold(path, form, one_based=one_based, swap=swap, lengths=lengths))
+
+
+def progress_bar(total: float) -> Callable[[float], Any]:
+    """A bar on stderr that counts passes; silent where stderr is no terminal."""
+    from tqdm import tqdm
+
+    bar = tqdm(total=total, unit="pass", unit_scale=True, file=sys.stderr, disable=None, leave=False)
+    return bar.update
+
+
+def _note_statuses(results: Any) -> None:
+    from collections import Counter
+
+    for status, count in sorted(Counter(result.status for result in results).items()):
+        if status != "ok":
+            click.echo(f"note: {count} pairs are {status} and have no links", err=True)
