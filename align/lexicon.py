@@ -18,9 +18,9 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from align.lexicon_input import UNIT, LinkedPair
+from align.lexicon_input import UNIT
 from align.phrases import phrase_pairs
 from data.bitext import Pair
 from data.errors import DataError, unknown_name
@@ -28,6 +28,7 @@ from data.errors import DataError, unknown_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from align.lexicon_input import LinkedPair
     from data.links import Links
 
 Key: TypeAlias = tuple[str, str]
@@ -38,7 +39,8 @@ SHARD = 1_000_000
 """Different pairs that are counted together before they go to the table of all counts."""
 
 
-class Entry(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Entry:
     """A pair and its counts.
 
     Attributes:
@@ -52,6 +54,11 @@ class Entry(NamedTuple):
     count: float
     source_count: float
     target_count: float
+
+    @property
+    def key(self) -> Key:
+        """The two words."""
+        return self.source, self.target
 
     @property
     def p_target_given_source(self) -> float:
@@ -235,7 +242,6 @@ def recounted(entries: Iterable[Entry], path: str) -> Iterator[tuple[Key, int]]:
 
 def select(
     entries: Iterable[Entry],
-    *,
     min_count: float = 0,
     top: int | None = None,
     source_stop: frozenset[str] = frozenset(),
@@ -252,11 +258,7 @@ def select(
     for _, group in groupby(entries, key=attrgetter("source")):
         kept = 0
         for entry in group:
-            if (
-                entry.count < min_count
-                or _stopped(entry.source, source_stop)
-                or _stopped(entry.target, target_stop)
-            ):
+            if entry.count < min_count or _stopped(entry.source, source_stop) or _stopped(entry.target, target_stop):
                 continue
             if entry.target != NULL:
                 kept += 1

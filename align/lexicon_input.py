@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 UNIT = 1_000_000
 """Weight of a plain link. Weights are whole millionths, so that their sums are exact in every order."""
-NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{1,17})?(?:[eE][-+]?[0-9]{1,3})?")
+NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,25})?(?:[eE][-+]?[0-9]{1,3})?")
 """A number in a text file: ASCII digits, no `nan` or `inf`."""
 
 

@@ -32,9 +32,7 @@ _MARK = re.compile("[-sp?]")
 _MARKS_TO_SPACES = str.maketrans("-sp?", "    ")
 _POSSIBLE_MARKS = frozenset("p?")
 _RECORD_FIELDS = ("[0-9]{1,9}", _POSITION, _POSITION, "[SP]", _NUMBER)
-_RECORD = re.compile(
-    r"[ \t]*({})[ \t]+({})[ \t]+({})(?:[ \t]+({})(?:[ \t]+({}))?)?[ \t]*".format(*_RECORD_FIELDS)
-)
+_RECORD = re.compile(r"[ \t]*({})[ \t]+({})[ \t]+({})(?:[ \t]+({})(?:[ \t]+({}))?)?[ \t]*".format(*_RECORD_FIELDS))
 _MAX_GAPS = 1000
 """Sentences without links per sentence with links in a NAACL file read without its text."""
 
@@ -269,7 +267,7 @@ def _read_naacl(lines: Lines, reading: Reading, ids: Sequence[int] | None) -> It
             raise DataError(f"{message}: the text is needed to tell which line is which", reading.path)
         if min(sentences, default=1) > 1:
             missing = min(sentences) - 1
-            log.warning("note: %s: no links for the first %d sentence ids", reading.path, missing)
+            log.warning("Note: %s: no links for the first %d sentence ids", reading.path, missing)
     for sentence in ids:
         yield sentences.get(sentence, [])
 

@@ -158,8 +158,7 @@ def _sentences(
         ids = range(1, len(lengths) + 1)
     tally: Counter[str] = Counter()
     parsed = (
-        (rows, parse_rows(rows, reading, tally))
-        for rows in LAYOUTS[reading.format.layout].read(lines, reading, ids)
+        (rows, parse_rows(rows, reading, tally)) for rows in LAYOUTS[reading.format.layout].read(lines, reading, ids)
     )
     linked, first_word = 0, False
     for rows, gold in parsed if lengths is None else _within(parsed, lengths, reading):
@@ -168,15 +167,13 @@ def _sentences(
         yield rows, gold
     for what, count in tally.items():
         if count:
-            log.warning("note: %s: %d %s", path, count, what)
+            log.warning("Note: %s: %d %s", path, count, what)
     if linked >= _ENOUGH_LINES and not first_word and not reading.one_based:
         advice = "if positions count from 1, read it --one-based"
-        log.warning("warning: %s: no link on a first word in %d lines; %s", path, linked, advice)
+        log.warning("Warning: %s: no link on a first word in %d lines; %s", path, linked, advice)
 
 
-def _within(
-    parsed: Iterator[_Sentence], lengths: Iterable[tuple[int, int]], reading: Reading
-) -> Iterator[_Sentence]:
+def _within(parsed: Iterator[_Sentence], lengths: Iterable[tuple[int, int]], reading: Reading) -> Iterator[_Sentence]:
     """`parsed`, as long as all links are within the sentence lengths and there are as many of both."""
     fits = _OtherReadings(reading)
     pairs = zip_longest(parsed, lengths)
@@ -291,7 +288,6 @@ def format_lines(
         if possible is None and len(gold.sure) < len(gold.possible):
             raise DataError(f"sentence pair {index + 1} has possible links, which {format} cannot hold")
         marked = (
-            (i + base, sure if (i, j) in gold.sure else possible or sure, j + base)
-            for i, j in sorted(gold.possible)
+            (i + base, sure if (i, j) in gold.sure else possible or sure, j + base) for i, j in sorted(gold.possible)
         )
         yield layout.write(index + layout.first_id if ids is None else ids[index], marked)

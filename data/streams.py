@@ -53,13 +53,13 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
     for number, raw in enumerate(_raw_lines(path), 1):
         dropped = 0
         if number == 1 and raw.startswith(b"\xef\xbb\xbf"):
-            log.warning("note: %s: byte order mark dropped", path)
+            log.warning("Note: %s: byte order mark dropped", path)
             raw, dropped = raw[3:], 3
             if not raw:
                 return
         if raw.endswith(b"\r\n"):
             if not noted_cr:
-                log.warning("note: %s: Windows line ends (CR LF) read as LF", path)
+                log.warning("Note: %s: Windows line ends (CR LF) read as LF", path)
                 noted_cr = True
             raw = raw[:-2]
         elif raw.endswith(b"\n"):

@@ -73,9 +73,7 @@ def corpus_stats(hypotheses: Sequence[Links], gold: Sequence[GoldAlignment]) -> 
         DataError: not as many hypotheses as gold alignments.
     """
     if len(hypotheses) != len(gold):
-        raise DataError(
-            f"{len(hypotheses)} hypothesis lines against {len(gold)} gold lines: they must pair up"
-        )
+        raise DataError(f"{len(hypotheses)} hypothesis lines against {len(gold)} gold lines: they must pair up")
     return [sentence_stats(links, reference) for links, reference in zip(hypotheses, gold, strict=True)]
 
 

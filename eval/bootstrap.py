@@ -64,9 +64,7 @@ def paired_bootstrap(
     ]
 
 
-def resample(
-    systems: Sequence[Sequence[AlignmentStats]], resamples: int, seed: int
-) -> list[list[AlignmentStats]]:
+def resample(systems: Sequence[Sequence[AlignmentStats]], resamples: int, seed: int) -> list[list[AlignmentStats]]:
     """Summed statistics of `resamples` corpora for each system, all from one draw of sentences.
 
     The r-th corpus holds the sentences `rng.integers(N, size=(resamples, N))[r]`, N the number of sentences.
@@ -83,18 +81,14 @@ def resample(
     if not sentences:
         return [[AlignmentStats()] * resamples for _ in systems]
     fields = attrgetter("sure_hits", "possible_hits", "links", "sure")
-    table = np.array(
-        [[fields(stats) for stats in system] for system in systems], dtype=np.float64
-    )  # [M, N, 4]
+    table = np.array([[fields(stats) for stats in system] for system in systems], dtype=np.float64)  # [M, N, 4]
     rng = np.random.default_rng(seed)
     sums: list[list[AlignmentStats]] = [[] for _ in systems]
     at_once = max(1, _DRAWS_AT_ONCE // sentences)
     for start in range(0, resamples, at_once):
         rows = min(at_once, resamples - start)
         draws = rng.integers(sentences, size=(rows, sentences))
-        draws += (
-            np.arange(rows)[:, None] * sentences
-        )  # one range of numbers for each resample, to count them apart
+        draws += np.arange(rows)[:, None] * sentences  # a range of numbers for each resample, to count them apart
         counts = np.bincount(draws.ravel(), minlength=rows * sentences).reshape(rows, sentences)
         for system, drawn in zip(sums, (counts @ table).tolist(), strict=True):  # [M, rows, 4]
             system.extend(AlignmentStats(*map(int, row)) for row in drawn)
@@ -116,9 +110,7 @@ def _p_value(
     drawn: Sequence[float | None],
     drawn_baseline: Sequence[float | None],
 ) -> float | None:
-    differences = [
-        a - b for a, b in zip(drawn, drawn_baseline, strict=True) if a is not None and b is not None
-    ]
+    differences = [a - b for a, b in zip(drawn, drawn_baseline, strict=True) if a is not None and b is not None]
     if observed is None or baseline is None or not differences:
         return None
     mean = sum(differences) / len(differences)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
 from align.signature import signature
-from data.bitext import read_sentences
+from data.bitext import read_lengths
 from data.errors import DataError, UsageError
 from data.links import FORMATS as LINK_FORMATS
 from data.links import GoldAlignment, diagnose, link_format, read_gold, read_links
@@ -27,21 +28,15 @@ if TYPE_CHECKING:
 @click.argument("gold")
 @click.argument("hypotheses", metavar="HYP...", nargs=-1, required=True)
 @click.option("--gold-format", type=click.Choice(list(LINK_FORMATS)), default="gold", show_default=True)
-@click.option(
-    "--gold-one-based/--gold-zero-based", default=None, help="Base of GOLD (default: the format's own)."
-)
+@click.option("--gold-one-based/--gold-zero-based", default=None, help="Base of GOLD (default: the format's own).")
 @click.option("--gold-swap", is_flag=True, help="GOLD has its links as target-source.")
 @click.option("--hyp-format", type=click.Choice(list(LINK_FORMATS)), default="pharaoh", show_default=True)
-@click.option(
-    "--hyp-one-based/--hyp-zero-based", default=None, help="Base of HYP (default: the format's own)."
-)
+@click.option("--hyp-one-based/--hyp-zero-based", default=None, help="Base of HYP (default: the format's own).")
 @click.option("--hyp-swap", is_flag=True, help="HYP has its links as target-source.")
 @click.option("--comment-prefix", metavar="TEXT", help="Skip lines of GOLD and HYP that begin with TEXT.")
 @click.option("--all-sure", is_flag=True, help="Count possible gold links as sure.")
 @click.option("--ignore-possible", is_flag=True, help="Leave possible gold links out.")
-@click.option(
-    "-s", "--source", metavar="FILE", help="Source text; with --target, links are checked against it."
-)
+@click.option("-s", "--source", metavar="FILE", help="Source text; with --target, links are checked against it.")
 @click.option("-t", "--target", metavar="FILE", help="Target text.")
 @click.option(
     "--alpha",
@@ -68,9 +63,7 @@ if TYPE_CHECKING:
     help="Seed of the bootstrap.",
 )
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
-@click.option(
-    "-o", "--output", default="-", metavar="FILE", help="Where to write (default: standard output)."
-)
+@click.option("-o", "--output", default="-", metavar="FILE", help="Where to write (default: standard output).")
 @click.option("--overwrite", is_flag=True, help="Replace an existing output file.")
 def score(
     gold: str,
@@ -102,42 +95,24 @@ def score(
     if all_sure and ignore_possible:
         raise UsageError("--all-sure and --ignore-possible exclude each other")
     check_paths((gold, *hypotheses, source, target), output, overwrite=overwrite)
-    ids, lengths = _text(source, target)
-    reference = list(
-        read_gold(
-            gold,
-            gold_format,
-            one_based=gold_one_based,
-            swap=gold_swap,
-            lengths=lengths,
-            ids=ids,
-            comment_prefix=comment_prefix,
-        )
-    )
+    text = _text(source, target)
+    of_gold = _Reading(gold_format, gold_one_based, gold_swap, comment_prefix, *text)
+    of_hyp = _Reading(hyp_format, hyp_one_based, hyp_swap, comment_prefix, *text)
+    reference = of_gold.gold(gold)
     if all_sure:
         reference = [GoldAlignment(pair.possible, pair.possible) for pair in reference]
     if ignore_possible:
         reference = [GoldAlignment(pair.sure, pair.sure) for pair in reference]
     systems = []
     for path in hypotheses:
-        links = list(
-            read_links(
-                path,
-                hyp_format,
-                one_based=hyp_one_based,
-                swap=hyp_swap,
-                lengths=lengths,
-                ids=ids,
-                comment_prefix=comment_prefix,
-            )
-        )
+        links = of_hyp.links(path)
         _check_pair(path, links, gold, reference)
         systems.append(corpus_stats(links, reference))
     made = signature(
         {
-            **_settings("gold", gold_format, gold_one_based, gold_swap),
+            **of_gold.settings("gold"),
             "possible": "sure" if all_sure else "ignored" if ignore_possible else "kept",
-            **_settings("hyp", hyp_format, hyp_one_based, hyp_swap),
+            **of_hyp.settings("hyp"),
             "alpha": alpha,
             "bootstrap": bootstrap,
             "seed": seed if bootstrap else None,
@@ -150,6 +125,29 @@ def score(
     ]
     with write_atomically(output) as out:
         out.write(render(rows, form, _columns(bootstrap > 0, len(rows) > 1, alpha != 0.5)))
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """How one kind of file is to be read; see `data.links.read_gold`."""
+
+    format: str
+    one_based: bool | None
+    swap: bool
+    comment_prefix: str | None
+    ids: list[int] | None
+    lengths: list[tuple[int, int]] | None
+
+    def gold(self, path: str) -> list[GoldAlignment]:
+        return list(read_gold(path, **vars(self)))
+
+    def links(self, path: str) -> list[Links]:
+        return list(read_links(path, **vars(self)))
+
+    def settings(self, side: str) -> dict[str, object]:
+        """What the signature says of it."""
+        base = int(link_format(self.format).one_based if self.one_based is None else self.one_based)
+        return {side: self.format, f"{side}-base": base, f"{side}-swap": self.swap}
 
 
 def _columns(bootstrap: bool, several: bool, f_alpha: bool) -> list[str]:
@@ -166,13 +164,8 @@ def _text(source: str | None, target: str | None) -> tuple[list[int] | None, lis
         return None, None
     if source is None or target is None:
         raise UsageError("--source and --target belong together")
-    left, right = list(read_sentences(source)), list(read_sentences(target))
-    ids = [sentence for sentence, _ in left]
-    if ids != [sentence for sentence, _ in right]:
-        raise DataError(
-            f"{len(left)} sentences, {len(right)} in {target}: they must pair up, with equal ids", source
-        )
-    return ids, [(len(a), len(b)) for (_, a), (_, b) in zip(left, right, strict=True)]
+    text = list(read_lengths(source, target))
+    return [sentence for sentence, _ in text], [size for _, size in text]
 
 
 def _check_pair(path: str, links: Sequence[Links], gold: str, reference: Sequence[GoldAlignment]) -> None:
@@ -187,9 +180,3 @@ def _check_pair(path: str, links: Sequence[Links], gold: str, reference: Sequenc
     if wrong:
         options = "--hyp-one-based, --hyp-swap, --gold-one-based, --gold-swap"
         click.echo(f"Warning: {path}: {wrong} (see {options})", err=True)
-
-
-def _settings(side: str, form: str, one_based: bool | None, swap: bool) -> dict[str, object]:
-    """How a file is read, for the signature."""
-    base = int(link_format(form).one_based if one_based is None else one_based)
-    return {side: form, f"{side}-base": base, f"{side}-swap": swap}

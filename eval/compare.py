@@ -206,8 +206,8 @@ def score_systems(
     settings: Mapping[str, object],
     resamples: int,
     seed: int,
-) -> list[dict[str, object]]:
-    """One row for each system, best AER first; undefined AER last.
+) -> list[tuple[System, dict[str, object]]]:
+    """Each system with its row of the table, best AER first; undefined AER last.
 
     Raises:
         DataError: not as many gold lines as sentence pairs.
@@ -215,8 +215,8 @@ def score_systems(
     if systems and len(systems[0].links) != len(gold):
         raise DataError(f"the text has {len(systems[0].links)} pairs, the gold file {len(gold)} lines")
     measured = measure([corpus_stats(s.links, gold) for s in systems], resamples=resamples, seed=seed)
-    rows = [_row(system, scores, settings) for system, scores in zip(systems, measured, strict=True)]
-    return sorted(rows, key=lambda row: (row["aer"] is None, row["aer"]))
+    scored = [(system, _row(system, scores, settings)) for system, scores in zip(systems, measured, strict=True)]
+    return sorted(scored, key=lambda pair: (pair[1]["aer"] is None, pair[1]["aer"]))
 
 
 def _row(system: System, scores: dict[str, float | None], settings: Mapping[str, object]) -> dict[str, object]:

@@ -103,7 +103,8 @@ SYMMETRISATIONS = "intersection,grow-diag,grow-diag-final-and,agreement"
 @click.option("--top", type=click.IntRange(1), metavar="N", help="Print only the best N rows.")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("-o", "--output", default="-", metavar="FILE", help="Where to write (default: standard output).")
-@click.option("--overwrite", is_flag=True, help="Replace an existing output file.")
+@click.option("--report", metavar="FILE", help="Write a page to look at: the table, and the links of every pair.")
+@click.option("--overwrite", is_flag=True, help="Replace existing output files.")
 def compare(
     model: ModelArguments,
     source: str | None,
@@ -131,6 +132,7 @@ def compare(
     top: int | None,
     form: Format,
     output: str,
+    report: str | None,
     overwrite: bool,
 ) -> None:
     """Rank every method and layer of a model by AER against gold alignments.
@@ -140,7 +142,8 @@ def compare(
     sensitive, the other methods on which source words it rests (saliency); AER tells which of them agrees with
     people. Passes are forward and backward passes for a pair; seconds are for all pairs, as if a method ran alone.
     """
-    check_paths((source, target, joint, tsv, gold), output, overwrite=overwrite)
+    for path in (output, report):
+        check_paths((source, target, joint, tsv, gold), path, overwrite=overwrite)
     from align.methods import METHODS
     from align.models.load import load_model
     from eval.compare import Comparison, check_symmetrisation, score_systems
@@ -148,7 +151,7 @@ def compare(
 
     names = [] if symmetrisations == "none" else [check_symmetrisation(n) for n in symmetrisations.split(",")]
     plan = Comparison(
-        list(METHODS) if methods == "all" else methods.split(","),
+        [name for name, method in METHODS.items() if method.in_all] if methods == "all" else methods.split(","),
         [extraction(name, extractor, threshold, eos, punctuation) for name in pooling.split(",")],
         names,
         agreement_threshold,
@@ -169,9 +172,16 @@ def compare(
         "pairs": len(pairs),
         "gold": f"{gold_format}{'+swap' if gold_swap else ''}",
     }
-    rows = score_systems(systems, reference, settings, bootstrap, seed)
+    ranked = score_systems(systems, reference, settings, bootstrap, seed)
     with write_atomically(output) as out:
-        out.write(render(rows[:top], form, COLUMNS))
+        out.write(render([row for _, row in ranked[:top]], form, COLUMNS))
+    if report:
+        from eval.report.compared import comparison_report
+        from eval.report.render import write_report
+
+        facts = [f"{key}: {value}" for key, value in settings.items() if value]
+        for note in write_report(comparison_report(ranked, reference, facts), report):
+            click.echo(f"note: {report}: {note}", err=True)
 
 
 def _gold(

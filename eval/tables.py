@@ -61,9 +61,9 @@ def _table(rows: Sequence[Row], columns: Sequence[str] | None) -> str:
     if len(notes) > 1:
         rows = [{"#": number, **row} for number, row in enumerate(rows, 1)]
         keys.insert(0, "#")
-    cells = [[_cell(key, row[key]) for row in rows] for key in keys]  # by column
+    cells = [[cell(key, row[key]) for row in rows] for key in keys]  # by column
     grid = [
-        _aligned(_TITLES.get(key, key), column, right=any(isinstance(row[key], int | float) for row in rows))
+        _aligned(TITLES.get(key, key), column, right=any(isinstance(row[key], int | float) for row in rows))
         for key, column in zip(keys, cells, strict=True)
     ]
     lines = ["  ".join(line).rstrip() for line in zip(*grid, strict=True)]
@@ -75,7 +75,7 @@ def _aligned(title: str, column: Sequence[str], *, right: bool) -> list[str]:
     return [text.rjust(width) if right else text.ljust(width) for text in (title, *column)]
 
 
-def _cell(key: str, value: object) -> str:
+def cell(key: str, value: object) -> str:
     if value is None:
         return UNDEFINED
     if isinstance(value, int | float) and key in _SHOWN:
@@ -100,7 +100,7 @@ _SHOWN: dict[str, Callable[[float], str]] = {
     **dict.fromkeys(("aer", "aer_low", "aer_high", "precision", "recall", "f1", "f_alpha"), _percentage),
     "p_value": _starred,
 }
-_TITLES = {
+TITLES = {
     "aer": "AER %",
     "aer_low": "95% low",
     "aer_high": "95% high",

@@ -8,7 +8,11 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from align.methods.attention import Attention
+from align.methods.contributions import Alti
 from align.methods.gradient import GradientNorm, GradientXInput, IntegratedGradients, SmoothGrad
+from align.methods.norms import VectorNorm
+from align.methods.occlusion import Occlusion, Omission, Resampling
+from align.methods.rollout import AttentionFlow, AttentionRollout
 from data.errors import UsageError, printable, unknown_name
 
 if TYPE_CHECKING:
@@ -16,11 +20,18 @@ if TYPE_CHECKING:
     from align.models.base import TranslationModel
 
 METHODS: dict[str, type[Method]] = {
+    "alti": Alti,
     "attention": Attention,
+    "flow": AttentionFlow,
     "gradient-norm": GradientNorm,
     "gradient-x-input": GradientXInput,
     "integrated-gradients": IntegratedGradients,
+    "occlusion": Occlusion,
+    "omission": Omission,
+    "resampling": Resampling,
+    "rollout": AttentionRollout,
     "smoothgrad": SmoothGrad,
+    "vector-norm": VectorNorm,
 }
 
 

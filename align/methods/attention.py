@@ -34,13 +34,15 @@ class CrossAttention(Evidence):
         return Passes(forward=1)
 
 
-def shift_to_input(rows: Tensor) -> Tensor:
-    """AWO rows [..., T, S] to AWI rows: row t becomes that of the step whose *input* is target piece t.
+def shift_to_input(rows: Tensor, batch: Batch) -> Tensor:
+    """AWO rows [B, T, S] to AWI rows: row t becomes that of the step whose *input* is target piece t.
 
     The decoder input of step t + 1 is target piece t, whatever start symbols and language tags come first. The last
-    piece, `</s>`, is never fed back in: its row is zero, that is without evidence.
+    piece of a sentence, `</s>`, is never fed back in: its row is zero, that is without evidence.
     """
-    return torch.cat([rows[..., 1:, :], torch.zeros_like(rows[..., :1, :])], dim=-2)
+    shifted = torch.cat([rows[:, 1:], torch.zeros_like(rows[:, :1])], dim=1)
+    followed = torch.cat([batch.target_mask[:, 1:], torch.zeros_like(batch.target_mask[:, :1])], dim=1)
+    return shifted * followed[:, :, None]
 
 
 @dataclass(frozen=True)
@@ -76,15 +78,15 @@ class Attention(Method):
 
     def scores(self, model: TranslationModel, batch: Batch) -> Tensor:
         layer = self.layer + model.layers if self.layer < 0 else self.layer
-        return self._rows(model.cross_attention(batch, (layer,))[0])
+        return self._rows(model.cross_attention(batch, (layer,))[0], batch)
 
     def read(self, evidence: Mapping[str, Tensor], batch: Batch) -> Tensor:
         weights = evidence["weights"]
         if not -len(weights) <= self.layer < len(weights):
             raise UsageError(f"layer {self.layer} does not exist: the model has decoder layers 0 to {len(weights) - 1}")
-        return self._rows(weights[self.layer])
+        return self._rows(weights[self.layer], batch)
 
-    def _rows(self, weights: Tensor) -> Tensor:
+    def _rows(self, weights: Tensor, batch: Batch) -> Tensor:
         """One layer's weights [B, H, T, S] to scores [B, T, S]."""
         if self.heads == "mean":
             rows = weights.mean(1)
@@ -92,4 +94,4 @@ class Attention(Method):
             rows = weights[:, int(self.heads)]
         else:
             raise UsageError(f"head {self.heads} does not exist: the model has heads 0 to {weights.shape[1] - 1}")
-        return shift_to_input(rows) if self.position == "awi" else rows
+        return shift_to_input(rows, batch) if self.position == "awi" else rows

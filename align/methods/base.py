@@ -57,6 +57,7 @@ class Method(ABC):
     summary: ClassVar[str]
     citation: ClassVar[str]
     compared: ClassVar[Mapping[str, Callable[[TranslationModel], Sequence[object]]]] = {}
+    in_all: ClassVar[bool] = True  # whether `compare --methods all` runs it
 
     @property
     @abstractmethod

@@ -78,6 +78,8 @@ def _check_zip(file: IO[bytes], size: int, allowed: Set[str]) -> None:
             "a name twice": len(set(names)) < len(names),
             "entries outside its one folder": any(p[0] != root or ".." in p or "\\" in p[-1] for p in parts),
             "compressed or encrypted entries": any(e.compress_type or e.flag_bits & 1 for e in entries),
+            # torch leaves the tensor of an entry marked as a folder uninitialised, without an error
+            "folders": any(e.is_dir() or e.external_attr & 0x10 for e in entries),
             "more bytes than the file": sum(e.file_size for e in entries) > size,
             "something before its first entry": min(e.header_offset for e in entries) > 0,
         }.items():

@@ -17,11 +17,12 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from align.models.base import BASELINES, Encoded, TranslationModel
 from align.models.checkpoint import Checkpoint, check_embedding, check_finite, read_checkpoint
-from align.models.subwords import NO_WORD
+from align.models.inside import Sublayer, Sublayers
+from align.models.subwords import BPE_MARK, NO_WORD, SPM_MARK
 from data.errors import CheckpointError, ModelError, unknown_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from torch import Tensor, nn
@@ -108,6 +109,10 @@ class FairseqModel(TranslationModel):
         return out
 
     def decode(self, batch: Batch, states: Tensor, rows: int | None = None) -> Tensor:
+        with _cross_attention_arguments(self.module.decoder, static_kv=False, need_weights=False):
+            return self._features(batch, states, rows)
+
+    def _features(self, batch: Batch, states: Tensor, rows: int | None = None) -> Tensor:
         encoded = {"encoder_out": [states.transpose(0, 1)], "encoder_padding_mask": [~batch.source_mask]}
         with sdpa_kernel(SDPBackend.MATH):
             features, _ = self.module.decoder(batch.prefix[:, :rows], encoded, features_only=True)
@@ -122,9 +127,10 @@ class FairseqModel(TranslationModel):
     def cross_attention(self, batch: Batch, layers: Sequence[int]) -> Tensor:
         self.check_layers(layers)
         states = self.encode(batch, self.embed(batch))
-        with _head_weights(self.module.decoder, max(layers)) as weights:
-            self.decode(batch, states)
-        return torch.stack([weights[layer].transpose(0, 1) for layer in layers])
+        decoder = self.module.decoder
+        with _deepest_layer(decoder, max(layers)), _head_weights(decoder) as weights:
+            self._features(batch, states)
+        return torch.stack([weights[layer].transpose(0, 1) for layer in layers]).to(self.dtype)
 
     def baseline(self, kind: str) -> Tensor:
         table = self.module.encoder.embed_tokens.weight
@@ -138,35 +144,118 @@ class FairseqModel(TranslationModel):
             raise unknown_name("baseline", kind, BASELINES)
         return self.scale * rows[kind]()
 
+    # What methods need from inside (`align.models.inside.OpenModel`)
+
+    batch_first = False
+
+    def sublayers(self) -> Sublayers:
+        return _sublayers(self.module, self.name)
+
+    def read_attention(
+        self, module: nn.Module, arguments: tuple[Any, ...], options: Mapping[str, Any], result: Any
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        return _attention_weights(module, options), options["value"], result[0]
+
+    def word_counts(self) -> dict[str, float]:
+        return _word_counts(self.source_dictionary)
+
 
 def _ids(side: Segmented, dictionary: Any) -> list[int]:
     return [dictionary.index(piece) for piece in side.pieces]
 
 
 @contextmanager
-def _head_weights(decoder: Any, deepest: int) -> Iterator[dict[int, Tensor]]:
-    """Collect the cross-attention of layers 0..deepest, [H, B, T, S] each, and run no layer beyond."""
-    weights: dict[int, Tensor] = {}
+def _deepest_layer(decoder: Any, deepest: int) -> Iterator[None]:
+    """Run no decoder layer beyond `deepest`."""
     layers = decoder.layers
-    handles = []
-
-    def ask(module: nn.Module, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        return args, {**kwargs, "need_weights": True, "need_head_weights": True}
-
+    decoder.layers = layers[: deepest + 1]
     try:
-        for index, layer in enumerate(layers[: deepest + 1]):
-
-            def keep(module: nn.Module, args: Any, output: tuple[Tensor, Tensor], index: int = index) -> None:
-                weights[index] = output[1]
-
-            handles.append(layer.encoder_attn.register_forward_pre_hook(ask, with_kwargs=True))
-            handles.append(layer.encoder_attn.register_forward_hook(keep))
-        decoder.layers = layers[: deepest + 1]
-        yield weights
+        yield
     finally:
         decoder.layers = layers
+
+
+@contextmanager
+def _cross_attention_arguments(decoder: Any, **changes: Any) -> Iterator[None]:
+    """Call cross-attention with other arguments than the decoder gives.
+
+    `static_kv=False` takes torch's attention instead of fairseq's own, which computes its softmax in float32 whatever
+    the model's precision.
+    """
+
+    def change(module: nn.Module, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        return args, {**kwargs, **changes}
+
+    handles = [layer.encoder_attn.register_forward_pre_hook(change, with_kwargs=True) for layer in decoder.layers]
+    try:
+        yield
+    finally:
         for handle in handles:
             handle.remove()
+
+
+@contextmanager
+def _head_weights(decoder: Any) -> Iterator[list[Tensor]]:
+    """Collect the cross-attention weights of every layer that runs, [H, B, T, S] each."""
+    weights: list[Tensor] = []
+
+    def keep(module: nn.Module, args: Any, output: tuple[Tensor, Tensor]) -> None:
+        weights.append(output[1])
+
+    handles = [layer.encoder_attn.register_forward_hook(keep) for layer in decoder.layers]
+    try:
+        with _cross_attention_arguments(decoder, need_weights=True, need_head_weights=True):
+            yield weights
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+# What methods need from inside
+
+
+def _sublayers(module: Any, name: str) -> Sublayers:
+    """The attention sublayers of a Transformer whose layers are those of the paper."""
+
+    def sublayer(layer: Any, attention: str) -> Sublayer:
+        for extra in ("c_attn", "attn_ln", "w_resid"):  # NormFormer
+            if getattr(layer, extra, None) is not None:
+                raise ModelError(f"{name}: {extra} changes what attention adds, which this method cannot follow")
+        found = getattr(layer, attention, None)
+        if found is None or not hasattr(found, "out_proj"):
+            raise ModelError(f"{name}: {type(layer).__name__} has no multi-head {attention}, which this method needs")
+        norm = getattr(layer, f"{attention}_layer_norm")
+        return Sublayer(found, norm, not layer.normalize_before, found.v_proj, found.out_proj, found.num_heads)
+
+    return Sublayers(
+        tuple(sublayer(layer, "self_attn") for layer in module.encoder.layers),
+        tuple(sublayer(layer, "self_attn") for layer in module.decoder.layers),
+        tuple(sublayer(layer, "encoder_attn") for layer in module.decoder.layers),
+    )
+
+
+def _word_counts(dictionary: Any) -> dict[str, float]:
+    """Counts of the pieces of a dictionary that can be words: no `@@` after them; with SentencePiece, `▁` before."""
+    pieces = dict(zip(dictionary.symbols[dictionary.nspecial :], dictionary.count[dictionary.nspecial :], strict=True))
+    if any(piece.startswith(SPM_MARK) for piece in pieces):
+        words = {piece[1:]: count for piece, count in pieces.items() if piece.startswith(SPM_MARK)}
+    else:
+        words = {piece: count for piece, count in pieces.items() if not piece.endswith(BPE_MARK)}
+    return {word: float(count) for word, count in words.items() if word and count > 0}
+
+
+@torch.no_grad()
+def _attention_weights(attention: Any, call: Mapping[str, Any]) -> Tensor:
+    """Weights of every head, which torch's attention does not give: softmax of scaled q k. [B, H, Q, K]"""
+    heads = attention.num_heads
+    query = attention.q_proj(call["query"]).unflatten(-1, (heads, -1)) * attention.scaling  # [Q, B, H, D / H]
+    key = attention.k_proj(call["key"]).unflatten(-1, (heads, -1))
+    scores = torch.einsum("qbhd,kbhd->bhqk", query, key)
+    if call.get("attn_mask") is not None:
+        scores = scores + call["attn_mask"]
+    if call.get("key_padding_mask") is not None:
+        scores = scores.masked_fill(call["key_padding_mask"][:, None, None, :].bool(), -torch.inf)
+    return scores.softmax(-1)
 
 
 def load_fairseq(

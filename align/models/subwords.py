@@ -192,3 +192,15 @@ def detect_input(sides: Iterable[Sequence[str]], sample: int = 200) -> str:
         if tokens and tokens[0].startswith(SPM_MARK):
             return SPM_MARK
     return "words"
+
+
+def words_of_pieces(
+    pieces: Sequence[str], spans: Sequence[tuple[int, int]], owner: Sequence[int]
+) -> list[int]:
+    """The word of each SentencePiece piece by its span, as `words_of_spans`.
+
+    A piece with an empty span (a byte of a character, or a part of one that normalisation expands) goes with the
+    character it starts at. A lone `▁` belongs to no word.
+    """
+    words = words_of_spans([(begin, max(end, begin + 1)) for begin, end in spans], owner)
+    return [word if piece.strip(SPM_MARK) else NO_WORD for piece, word in zip(pieces, words, strict=True)]

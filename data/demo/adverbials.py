@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _PARTICLES = ("doch", "ja", "eben", "halt", "wohl")
 _SPANS = (("Jahren", "years"), ("Tagen", "days"), ("Wochen", "weeks"), ("Stunden", "hours"), ("Monaten", "months"))
 _FINISHED = (("schon", "already"), ("gerade", "just"), ("noch_nie", "never"))
+_NAMES = {"soon": "future"}
 _NEGATIONS = {"": 12, "noch": 2, "mehr": 2, "gar": 1}
 
 
@@ -40,12 +41,13 @@ def adverbials(draw: Draw, verb: Verb, situation: Situation, *, short: bool = Fa
     elif not situation.embedded and not short and draw.chance(0.06):
         draw.note("particle")
         parts.append(Part(link(draw.pick(_PARTICLES), ""), De.PARTICLE, En.AFTER))
-    if not situation.negated and draw.chance(0.2 * share):
+    if not parts and not situation.negated and draw.chance(0.2 * share):
         parts += _frequency(draw, situation.when)
+    asked = not (parts or short) and not (verb.aspect == "state" and situation.when == "habit")
+    if situation.when in {"soon", "since"} or (asked and draw.chance(0.3 * share)):
+        parts += time(draw, situation.when)
     if short:
         return parts
-    if not parts and draw.chance(0.3 * share) or situation.when == "soon":
-        parts += time(draw, situation.when)
     if verb.manner and draw.chance(0.22 * share):
         parts += _manner(draw, verb, situation.plural)
     if verb.where and draw.chance(0.28 * share):
@@ -75,7 +77,7 @@ def time(draw: Draw, when: str) -> list[Part]:
     span = {"past": ("vor", "ago"), "future": ("in", "in"), "soon": ("in", "in")}.get(when)
     if span and draw.chance(0.2):
         return [Part(_span(draw, *span, before=when != "past"), De.TIME, En.TIME, leads=True)]
-    options = [adverb for adverb in adverbs("time") if ("future" if when == "soon" else when) in adverb.when]
+    options = [adverb for adverb in adverbs("time") if _NAMES.get(when, when) in adverb.when]
     if not options:
         return []
     adverb = draw.pick(options)

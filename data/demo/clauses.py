@@ -28,6 +28,7 @@ class De(IntEnum):
     ACC_PRONOUN = auto()
     REFLEXIVE = auto()
     DAT_PRONOUN = auto()
+    LATE_SUBJECT = auto()
     PARTICLE = auto()
     COMMENT = auto()
     TIME = auto()
@@ -36,8 +37,8 @@ class De(IntEnum):
     NOT = auto()
     FREQUENCY = auto()
     MANNER = auto()
-    INDEFINITE = auto()
     PLACE = auto()
+    INDEFINITE = auto()
     COMPLEMENT = auto()
     CLOSING = auto()
     AFTER = auto()
@@ -57,8 +58,8 @@ class En(IntEnum):
     PRONOUN = auto()
     PARTICLE = auto()
     OBJECT = auto()
-    COMPLEMENT = auto()
     MANNER = auto()
+    COMPLEMENT = auto()
     PLACE = auto()
     TIME = auto()
     AFTER = auto()
@@ -90,18 +91,26 @@ class Clause:
 
     def main(self, front: Part | None = None, *, lead: bool = False) -> Phrase:
         """Verb second, after `front` (the subject, if none is given); with `lead` it opens the English clause too."""
-        front = front or next(part for part in self.parts if part.de is De.SUBJECT)
-        moved = replace(front, de=De.FRONT, en=En.LEAD if lead else front.en)
-        parts = [moved if part is front else part for part in self.parts]
+        if front is None:
+            front = next(part for part in self.parts if part.de is De.SUBJECT)
+            parts = [replace(part, de=De.FRONT) if part is front else part for part in self.parts]
+        else:
+            moved = replace(front, de=De.FRONT, en=En.LEAD if lead else front.en)
+            parts = [moved if part is front else part for part in self._inverted()]
         return self._arranged(parts, self.group.opening, self.group.closing)
 
     def verb_first(self) -> Phrase:
         """Yes-or-no question; also a main clause after something outside it."""
-        return self._arranged(self.parts, self.group.opening, self.group.closing)
+        return self._arranged(self._inverted(), self.group.opening, self.group.closing)
 
     def verb_last(self) -> Phrase:
         """Subordinate clause, without its conjunction."""
         return self._arranged(self.parts, (), self.group.last)
+
+    def _inverted(self) -> list[Part]:
+        """The parts after the verb of a main clause, where pronouns go before a noun as subject: freut sich Anna."""
+        late = self.subject.noun is not None
+        return [replace(part, de=De.LATE_SUBJECT) if late and part.de is De.SUBJECT else part for part in self.parts]
 
     def _arranged(self, parts: Sequence[Part], opening: Words, closing: Words) -> Phrase:
         source: list[tuple[De, Words]] = [(De.SECOND, opening), (De.CLOSING, closing)]

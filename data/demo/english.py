@@ -28,11 +28,13 @@ _PLURALS = {
     "potato": "potatoes",
     "tomato": "tomatoes",
 }
-_DEGREES = {"good": ("better", "best"), "bad": ("worse", "worst")}
+_DEGREES = {"good": ("better", "best"), "bad": ("worse", "worst"), "clever": ("cleverer", "cleverest")}
 _BE = {"present": {"I": "am", "he": "is", "they": "are"}, "past": {"I": "was", "he": "was", "they": "were"}}
 _DOUBLING = frozenset({"begin", "forget"})  # final consonant doubled though the word is long
 MODALS = frozenset({"will", "would", "can", "could", "must", "should", "may"})
-_NUMBERS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen".split()
+_NUMBERS = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen".split()
+)
 _TENS = "- - twenty thirty forty fifty sixty seventy eighty ninety".split()
 
 
@@ -72,7 +74,7 @@ def plural(noun: str) -> str:
 
 def article(following: str) -> str:
     """The indefinite article before a word."""
-    return "an" if re.match(r"[aeio]|u(?!ni|se)", following, re.IGNORECASE) else "a"
+    return "an" if re.match(r"[aeio]|u(?!ni|se)|hon", following, re.IGNORECASE) else "a"
 
 
 @cache

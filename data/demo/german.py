@@ -65,6 +65,11 @@ PRONOUNS = {
 }
 
 
+def pronominal(start: str, preposition: str) -> str:
+    """da or wo with a preposition: davon, darauf, worauf."""
+    return start + "r" * (preposition[0] in "aeiouäöü") + preposition
+
+
 def _cell(rows: dict[str, str], case: Case, gender: Gender) -> str:
     return rows[case].split()["mfnp".index(gender)].strip("-")
 

@@ -45,6 +45,10 @@ class Adjective:
     english: str
     kinds: Kinds
 
+    @property
+    def gradable(self) -> bool:
+        return self.comparative != "none"
+
 
 @dataclass(frozen=True)
 class Adverb:
@@ -91,19 +95,20 @@ class Verb:
 
 @dataclass(frozen=True)
 class Idiom:
+    """A fixed expression. Words in `sure` translate one another; if there are none, only the whole does."""
+
     german: str  # without the verb
-    verb: Verb
     english: str  # without the verb
-    sure: tuple[tuple[str, str], ...]
-    subject: Kinds
+    sure: dict[str, str]
 
 
 @dataclass(frozen=True)
 class Use:
-    """A verb in one of its frames."""
+    """A verb in one of its frames, perhaps in an idiom."""
 
     verb: Verb
     frame: Frame
+    idiom: Idiom | None = None
 
 
 def _kinds(text: str) -> Kinds:
@@ -172,9 +177,7 @@ def adjectives() -> tuple[Adjective, ...]:
 @cache
 def adverbs(role: str) -> tuple[Adverb, ...]:
     return tuple(
-        Adverb(r["german"], r["english"], r["role"], _kinds(r["when"]))
-        for r in table("adverbs")
-        if r["role"] == role
+        Adverb(r["german"], r["english"], r["role"], _kinds(r["when"])) for r in table("adverbs") if r["role"] == role
     )
 
 
@@ -194,14 +197,14 @@ def _frame(text: str) -> Frame:
     return Frame(_kinds(subject), tuple(_argument(argument) for argument in arguments.split()))
 
 
-def _verb(german: str, english: str, auxiliary: str = "haben", row: dict[str, str] | None = None) -> Verb:
+def _verb(row: dict[str, str]) -> Verb:
+    german = row["german"]
     particle, _, simple = german.removeprefix("sich ").rpartition("/")
-    inflected, *rest = english.split()
-    row = row or {"aspect": "act", "frames": "", "where": "", "manner": ""}
+    inflected, *rest = row["english"].split()
     return Verb(
         simple,
         particle,
-        auxiliary,
+        row["auxiliary"],
         german.startswith("sich "),
         inflected,
         " ".join(word for word in rest if word != "oneself"),
@@ -215,24 +218,25 @@ def _verb(german: str, english: str, auxiliary: str = "haben", row: dict[str, st
 
 @cache
 def verbs() -> tuple[Verb, ...]:
-    return tuple(_verb(row["german"], row["english"], row["auxiliary"], row) for row in table("verbs"))
+    return tuple(_verb(row) for row in table("verbs"))
 
 
 @cache
 def uses() -> tuple[Use, ...]:
-    return tuple(Use(verb, frame) for verb in verbs() for frame in verb.frames)
+    """Every verb in every frame, and the idioms; what is common in speech is there more than once."""
+    plain = [Use(verb, frame) for verb in verbs() for frame in verb.frames for _ in range(_COMMON.get(verb.german, 1))]
+    return (*plain, *map(_idiom, table("idioms")))
 
 
-@cache
-def idioms() -> tuple[Idiom, ...]:
-    found = []
-    for row in table("idioms"):
-        *german, verb = row["german"].split()
-        inflected, _, english = row["english"].partition(" ")
-        pairs = [tuple(pair.split("=")) for pair in row["sure"].split()]
-        sich = german[0] == "sich"
-        entry = _verb("sich " * sich + verb, inflected, row["auxiliary"])
-        sure = tuple((source, target) for source, target in pairs)
-        found.append(Idiom(" ".join(german[sich:]), entry, english, sure, _kinds(row["subject"])))
-    return tuple(found)
+_COMMON = {"sein": 5, "haben": 3, "geben": 2, "gefallen": 2}
 
+
+def _idiom(row: dict[str, str]) -> Use:
+    *german, infinitive = row["german"].split()
+    inflected, _, english = row["english"].partition(" ")
+    sich = german[0] == "sich"
+    bare = {"german": "sich " * sich + infinitive, "english": inflected, "frames": "", "where": "", "manner": ""}
+    verb = _verb(row | bare)
+    pairs = (pair.partition("=") for pair in row["sure"].split())
+    sure = {source: target for source, _, target in pairs}
+    return Use(verb, Frame(_kinds(row["subject"]), ()), Idiom(" ".join(german[sich:]), english, sure))

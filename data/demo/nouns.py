@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from data.demo import english, german
@@ -81,6 +81,7 @@ _SPEAKERS: dict[tuple[str, str], float] = {
     ("sie alle", "they"): 2,
 }
 _GENDERED = {"m": ("er", "he"), "f": ("sie", "she"), "n": ("es", "she")}
+_SIZES = frozenset({"groß", "klein", "alt", "neu", "jung"})  # adjectives that stand before others
 _ADVERBS = (("sehr", "very"), ("besonders", "particularly"), ("ziemlich", "rather"))
 DUMMY = Referent.of("es", "it")
 
@@ -95,6 +96,7 @@ class Request:
     determiner: str | None = None
     plural: bool | None = None
     pronouns: float = 0.25  # how often a person is a pronoun
+    definite: bool = False
     negation: Bond | None = None  # shared by kein and an English not
 
 
@@ -124,9 +126,7 @@ def _other_speaker(draw: Draw, owner: Referent | None) -> Referent:
     """Somebody else than `owner`, who would need a reflexive pronoun."""
     referent = any_speaker(draw)
     first = {"I", "we"}
-    while owner and (
-        referent.english == owner.english or {referent.english.subject, owner.english.subject} == first
-    ):
+    while owner and (referent.english == owner.english or {referent.english.subject, owner.english.subject} == first):
         referent = any_speaker(draw)
     return referent
 
@@ -139,10 +139,42 @@ def nominal(draw: Draw, request: Request) -> Nominal:
     if free and "person" in request.kinds and draw.chance(request.pronouns):
         draw.note("pronoun")
         return pronoun(_other_speaker(draw, request.owner), request.case)
+    if free and not request.definite and draw.chance(0.04) and (found := _indefinite(draw, request)):
+        return found
     noun = draw.pick([entry for entry in nouns_of(request.kinds) if free or not entry.proper])
     if noun.proper:
         return Nominal(link(noun.german, noun.english), referent_of(noun, False), noun)
     return noun_phrase(draw, noun, request)
+
+
+def _indefinite(draw: Draw, request: Request) -> Nominal | None:
+    """jemand, niemand, etwas, nichts."""
+    referent = Referent.of("er", "he")
+    if "person" in request.kinds:
+        source, target = draw.pick([("jemand", "someone"), ("niemand", "nobody")])
+        ending = {"nom": "", "acc": "en", "dat": "em", "gen": "es"}[request.case]
+        return Nominal(link(source + ending, target), referent, definite=False)
+    if request.case == "acc" and request.kinds & {"thing", "text", "food", "gift"}:
+        return Nominal(link(*draw.pick([("etwas", "something"), ("nichts", "nothing")])), DUMMY, definite=False)
+    return None
+
+
+def another(draw: Draw, request: Request, first: Nominal) -> Nominal:
+    """A noun phrase of the same kind as `first` with a different noun."""
+    kinds = request.kinds & first.noun.kinds if first.noun else request.kinds
+    while True:
+        second = nominal(draw, replace(request, kinds=kinds))
+        if first.phrase.en[-1].text != second.phrase.en[-1].text:
+            return second
+
+
+def coordinated(draw: Draw, request: Request) -> Nominal:
+    """Two noun phrases: Anna und der Nachbar, Milch und Käse."""
+    draw.note("coordination")
+    first = nominal(draw, replace(request, pronouns=0))
+    second = another(draw, replace(request, pronouns=0), first)
+    joined = first.phrase + link("und", "and") + second.phrase
+    return Nominal(joined, Referent.of("sie alle", "they"), first.noun, True, first.definite)
 
 
 def noun_phrase(draw: Draw, noun: Noun, request: Request) -> Nominal:
@@ -171,7 +203,12 @@ def _determiner_and_number(draw: Draw, noun: Noun, request: Request) -> tuple[st
     if choice is None:
         kinds = noun.kinds
         weights = _UNIQUE if kinds & {"sky", "weather"} else _MASS if not noun.plural else _COUNTABLE
-        choice = draw.weighted(_KIN if "kin" in kinds else weights)
+        weights = _KIN if "kin" in kinds else weights
+        if request.definite:
+            weights = {name: weight for name, weight in weights.items() if name in {"the", "my", "this"}}
+        choice = draw.weighted(weights)
+        if choice == "my" and "person" in kinds and not kinds & {"kin", "close"}:
+            choice = "the"
     numbers = DETERMINERS[choice].number
     if not noun.plural:
         return choice if numbers != "p" and choice != "a" else "", False
@@ -189,12 +226,13 @@ def _determiner(draw: Draw, choice: str, gender: Gender, request: Request, *, co
         return Phrase()
     if choice == "number":
         draw.note("numeral")
-        value = draw.pick(range(2, 13)) if draw.chance(0.8) else draw.pick(range(13, 100))
+        value = draw.pick(range(2, 13)) if draw.chance(0.92) else draw.pick(range(13, 100))
         return link(german.number(value), english.number(value))
     if choice == "my":
         draw.note("possessive")
-        own = request.owner is not None and request.owner != DUMMY and draw.chance(0.6)
-        owner = request.owner if own and request.owner else any_speaker(draw)
+        owner = request.owner
+        if owner is None or owner.english == DUMMY.english or draw.chance(0.4):
+            owner = any_speaker(draw)
         return link(german.determiner(owner.german.possessive, case, gender), owner.english.possessive)
     form = german.determiner(entry.german, case, gender)
     if choice == "no" and request.negation:
@@ -216,7 +254,7 @@ def _adjectives(draw: Draw, noun: Noun, choice: str, case: Case, gender: Gender)
     first, second = draw.pick(options), draw.pick(options)
     before, stem, said = _degree(draw, first, choice)
     phrase = before + link(german.adjective(stem, declension, case, gender), said)
-    if first == second or said != first.english or before.de or not draw.chance(0.12):
+    if said != first.english or before.de or first.german in _SIZES or second.german not in _SIZES:
         return phrase
     stem = german.attributive(second.german)
     return link(german.adjective(stem, declension, case, gender), second.english) + phrase
@@ -225,14 +263,12 @@ def _adjectives(draw: Draw, noun: Noun, choice: str, case: Case, gender: Gender)
 def _degree(draw: Draw, adjective: Adjective, choice: str) -> tuple[Phrase, str, str]:
     """An adverb or nothing, the German stem and the English adjective, perhaps compared."""
     plain = german.attributive(adjective.german)
-    if choice == "a" and draw.chance(0.15):
+    if choice == "a" and adjective.gradable and draw.chance(0.15):
         return link(*draw.pick(_ADVERBS)), plain, adjective.english
-    if adjective.german == "falsch" or choice not in {"a", "the", "my"} or not draw.chance(0.08):
+    if not adjective.gradable or choice not in {"a", "the", "my"} or not draw.chance(0.08):
         return Phrase(), plain, adjective.english
     draw.note("comparison")
     more, most = english.degrees(adjective.english)
     if choice == "a":
         return Phrase(), german.comparative(adjective.german, adjective.comparative), more
     return Phrase(), german.superlative(adjective.german, adjective.superlative), most
-
-

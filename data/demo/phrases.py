@@ -27,7 +27,7 @@ NONE: Bonds = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word and its bonds: a link is sure where both ends hold the bond as sure, else possible."""
+    """A word and its bonds. A link is sure where both ends hold a bond as sure, possible where only one of them does."""
 
     text: str
     sure: Bonds = NONE
@@ -80,6 +80,6 @@ def gold(phrase: Phrase) -> GoldAlignment:
         for j, target in enumerate(phrase.en):
             if source.sure & target.sure:
                 sure.add((i, j))
-            elif (source.sure | source.possible) & (target.sure | target.possible):
+            elif source.sure & target.possible or source.possible & target.sure:
                 possible.add((i, j))
     return GoldAlignment(frozenset(sure), frozenset(sure | possible))

@@ -82,7 +82,11 @@ ATTRIBUTES = (
     _attribute("Preis", "für", "acc", "for", "clothing vehicle"),
 )
 _OWNED = frozenset("thing vehicle clothing device home pet kin Büro Zimmer Garten text name idea".split())
-_PARTS = {"part": frozenset({"building"}), "price": frozenset({"device", "vehicle"}), "name": frozenset({"town", "animal"})}
+_PARTS = {
+    "part": frozenset({"building"}),
+    "price": frozenset({"device", "vehicle"}),
+    "name": frozenset({"town", "animal"}),
+}
 
 
 def with_attribute(draw: Draw, head: Nominal, case: Case, share: float = 0.12) -> Nominal:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from data.demo import english, german
@@ -10,7 +10,7 @@ from data.demo.phrases import NONE, Bond, Bonds, Phrase, Word, Words, words
 
 if TYPE_CHECKING:
     from data.demo.german import Tense
-    from data.demo.lexicon import Verb
+    from data.demo.lexicon import Use, Verb
     from data.demo.nouns import Referent
 
 
@@ -44,9 +44,7 @@ FORMS = {
     "progressive": Form("present", (), (Auxiliary("be", "progressive", sure=False),)),
     "past": Form("past", (Auxiliary("", "participle", sure=False),), english_past=True),
     "preterite": Form("past", past=True, english_past=True),
-    "past progressive": Form(
-        "past", (), (Auxiliary("be", "progressive", sure=False),), past=True, english_past=True
-    ),
+    "past progressive": Form("past", (), (Auxiliary("be", "progressive", sure=False),), past=True, english_past=True),
     "since": Form("since", (), (Auxiliary("have", "participle", sure=False),)),
     "perfect": Form("perfect", (_PERFECT,), (Auxiliary("have", "participle"),)),
     "pluperfect": Form("past", (_PERFECT,), (Auxiliary("have", "participle"),), past=True, english_past=True),
@@ -65,7 +63,9 @@ FORMS = {
     "might": _modal("dürfen", "be allowed", "to", past=True, when="past"),
     "would like": _modal("möchten", "would like", "to", when="future"),
 }
-MODAL = frozenset({"can", "could", "must", "have to", "had to", "want", "wanted", "should", "may", "might", "would like"})
+MODAL = frozenset(
+    {"can", "could", "must", "have to", "had to", "want", "wanted", "should", "may", "might", "would like"}
+)
 MOVABLE = frozenset({"up", "on", "off", "away", "back", "along"})  # go behind a pronoun: puts it on
 GERN = Auxiliary("like", "to")
 
@@ -84,30 +84,37 @@ class VerbGroup:
 
 @dataclass(frozen=True)
 class MainVerb:
-    """The bonds of the main verb: `core` ties the words that inflect, `extra` particle and further English words."""
+    """The bonds of a main verb.
+
+    `core` ties the words that inflect, `extra` the particle and further English words, `helper` auxiliaries that
+    have no partner of their own. Where it is not `certain`, in an idiom, the English words are possible links only.
+    """
 
     verb: Verb
-    core: Bond
-    extra: Bond
+    core: Bond = field(default_factory=Bond)
+    extra: Bond = field(default_factory=Bond)
+    helper: Bond = field(default_factory=Bond)
+    certain: bool = True
 
     def joined(self, text: str) -> Words:
         """German in one word."""
         return words(text, self.core, self.extra)
 
     def stem(self, text: str) -> Words:
-        """German without its particle, which then takes the further English words to itself."""
-        if not self.verb.particle:
-            return self.joined(text)
-        return words(text, self.core, possible=[self.extra])
+        """German without its particle, which takes the further English words to itself."""
+        if self.verb.particle and self.certain:
+            return words(text, self.core, possible=[self.extra])
+        return self.joined(text)
 
     def particle(self) -> Words:
-        particle = self.verb.particle
         if self.verb.rest and self.verb.english != "be":
-            return words(particle, self.extra, possible=[self.core])
-        return words(particle, self.core, self.extra)
+            return words(self.verb.particle, self.extra, possible=[self.core])
+        return self.joined(self.verb.particle)
 
     def inflected(self, text: str) -> Words:
         """The English word that inflects; be is but a helper of what follows it."""
+        if not self.certain:
+            return words(text, possible=[self.core, self.extra, self.helper])
         if self.verb.english == "be" and self.verb.rest:
             return words(text, possible=[self.core])
         return words(text, self.core)
@@ -119,8 +126,9 @@ class MainVerb:
         return ((), rest) if self.verb.rest in MOVABLE else (rest, ())
 
 
-def main_verb(verb: Verb) -> MainVerb:
-    return MainVerb(verb, Bond(), Bond())
+def main_verb(use: Use) -> MainVerb:
+    infinitive = use.verb.particle + use.verb.german
+    return MainVerb(use.verb, certain=use.idiom is None or infinitive in use.idiom.sure)
 
 
 Chain: TypeAlias = list[tuple[Auxiliary, Bonds, Bonds]]
@@ -128,16 +136,14 @@ Chain: TypeAlias = list[tuple[Auxiliary, Bonds, Bonds]]
 
 def _auxiliaries(form: Form, main: MainVerb, passive: bool, gern: Bond | None) -> tuple[Chain, Chain]:
     """Auxiliaries from the finite one inwards, each with its sure and possible bonds."""
-    source, target = form.german, form.english
-    bonds = [Bond() for _ in source]
-    helper = frozenset({main.core})
-
-    def chain(auxiliaries: tuple[Auxiliary, ...]) -> Chain:
-        return [
-            (a, frozenset({bonds[k]}), NONE) if a.sure else (a, NONE, helper) for k, a in enumerate(auxiliaries)
-        ]
-
-    left, right = chain(source), chain(target)
+    left: Chain = []
+    right: Chain = []
+    bonds = [frozenset({Bond()}) for _ in (*form.german, *form.english)]
+    core, helper = frozenset({main.core}), frozenset({main.helper})
+    for auxiliary, bond in zip(form.german, bonds, strict=False):
+        left.append((auxiliary, bond, NONE) if auxiliary.sure else (auxiliary, helper, core))
+    for auxiliary, bond in zip(form.english, bonds, strict=False):
+        right.append((auxiliary, bond, NONE) if auxiliary.sure else (auxiliary, NONE, core | helper))
     if passive:
         bond = frozenset({Bond()})
         left.append((Auxiliary("werden", "participle"), bond, NONE))
@@ -163,9 +169,7 @@ def verb_group(
     return VerbGroup(opening, closing, last, *_english(main, subject, right, tense, operator))
 
 
-def _german(
-    main: MainVerb, subject: Referent, chain: Chain, tense: Tense, passive: bool
-) -> tuple[Words, Words, Words]:
+def _german(main: MainVerb, subject: Referent, chain: Chain, tense: Tense, passive: bool) -> tuple[Words, Words, Words]:
     verb = main.verb
     if not chain:
         text = german.finite(verb.german, tense, subject.german)
@@ -194,38 +198,33 @@ def _english(
     main: MainVerb, subject: Referent, chain: Chain, tense: Tense, operator: bool
 ) -> tuple[Words, Words, Words]:
     """Operator, the other verbs, and a particle that may move."""
-    helper = main.core
     first = chain[0][0] if chain else Auxiliary(main.verb.english, "")
     has_operator = _is_operator(first)
     if operator and not has_operator:
-        likewise = chain[0][1] | chain[0][2] if chain else frozenset({helper})
+        likewise = (chain[0][1] | chain[0][2] if chain else frozenset({main.core})) | {main.helper}
         chain = [(Auxiliary("do", "infinitive"), NONE, likewise), *chain]
         has_operator = True
     said: list[Word] = []
     governed = "finite"
     for auxiliary, sure, possible in chain:
         lemma, *more = auxiliary.lemma.split()
-        said += _to(governed, helper)
+        said += _to(governed, main.core)
         said += words(" ".join([_english_form(lemma, governed, tense, subject), *more]), *sure, possible=possible)
         governed = auxiliary.governs
-    said += _to(governed, helper)
+    said += _to(governed, main.core)
     said += main.inflected(_english_form(main.verb.english, governed, tense, subject))
     split = 1 if has_operator else 0
     rest, particle = main.tail()
     return tuple(said[:split]), (*said[split:], *rest), particle
 
 
-def _to(governed: str, helper: Bond) -> Words:
+def _to(governed: str, core: Bond) -> Words:
     """The to of an infinitive without partner of its own."""
-    return words("to", possible=[helper]) if governed == "to" else ()
+    return words("to", possible=[core]) if governed == "to" else ()
 
 
 def _is_operator(first: Auxiliary) -> bool:
-    return (
-        first.lemma.split()[0] in english.MODALS | {"be"}
-        or first.lemma == "have"
-        and first.governs == "participle"
-    )
+    return first.lemma.split()[0] in english.MODALS | {"be"} or first.lemma == "have" and first.governs == "participle"
 
 
 def _english_form(lemma: str, form: str, tense: Tense, subject: Referent) -> str:

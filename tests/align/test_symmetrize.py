@@ -250,8 +250,7 @@ def test_growing_does_not_commute_with_inverting(method: str) -> None:
     changed = [
         (forward, reverse)
         for forward, reverse in random_pairs(seed=2, count=300)
-        if inverted(symmetrize(inverted(forward), inverted(reverse), method))
-        != symmetrize(forward, reverse, method)
+        if inverted(symmetrize(inverted(forward), inverted(reverse), method)) != symmetrize(forward, reverse, method)
     ]
     assert changed
 

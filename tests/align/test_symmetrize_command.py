@@ -55,9 +55,7 @@ def test_standard_input_and_gzip(files: tuple[Path, Path], tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("shorter", [0, 1])
-def test_unequal_files_are_an_error_with_both_counts(
-    files: tuple[Path, Path], tmp_path: Path, shorter: int
-) -> None:
+def test_unequal_files_are_an_error_with_both_counts(files: tuple[Path, Path], tmp_path: Path, shorter: int) -> None:
     files[shorter].write_text("0-0\n")
     out = tmp_path / "out"
     result = invoke("-f", files[0], "-r", files[1], "-o", out)

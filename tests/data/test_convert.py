@@ -36,8 +36,8 @@ def test_through_pipes() -> None:
     done = subprocess.run([*COMMAND, *arguments], input=stdin, capture_output=True, check=False, env=ENVIRONMENT)
     assert (done.returncode, done.stdout) == (0, b"0-0 2-1\n\n1-1\n")
     assert done.stderr.decode().splitlines() == [
-        "note: -: Windows line ends (CR LF) read as LF",
-        "note: -: 1 links given more than once",
+        "Note: -: Windows line ends (CR LF) read as LF",
+        "Note: -: 1 links given more than once",
     ]
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from data.bitext import read_bitext, read_joint, read_lengths, read_lines
+from data.bitext import read_bitext, read_joint, read_lengths
 from data.errors import DataError
 from data.links import GoldAlignment, diagnose, format_gold, read_gold, read_links
+from data.streams import read_lines
 
 GOLD = Path(os.environ.get("NMT_ALIGN_SHARED") or Path(__file__).resolve().parents[3] / "shared") / "gold"
 

@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -35,20 +36,20 @@ links_st = st.frozensets(st.tuples(positions, positions), max_size=8)
 golds_st = st.builds(GoldAlignment, links_st, links_st)
 
 
-def gold_of(text: str | bytes, form: str = "gold", **options: object) -> list[GoldAlignment]:
+def gold_of(text: str | bytes, form: str = "gold", **options: Any) -> list[GoldAlignment]:
     """What `read_gold` makes of a file with this content."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "links")
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return list(read_gold(path, form, **options))  # type: ignore[arg-type]
+        return list(read_gold(path, form, **options))
 
 
-def links_of(text: str, form: str = "pharaoh", **options: object) -> list[Links]:
+def links_of(text: str, form: str = "pharaoh", **options: Any) -> list[Links]:
     """What `read_links` makes of a file with this content."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "links")
         path.write_text(text)
-        return list(read_links(path, form, **options))  # type: ignore[arg-type]
+        return list(read_links(path, form, **options))
 
 
 def error_of(call: Callable[[], object]) -> DataError | None:
@@ -452,7 +453,7 @@ def test_links_within_the_text_pass() -> None:
     ],
 )
 def test_links_outside_the_text(
-    text: str, options: dict[str, bool], lengths: list[tuple[int, int]], column: int, advice: str | None
+    text: str, options: dict[str, Any], lengths: list[tuple[int, int]], column: int, advice: str | None
 ) -> None:
     with pytest.raises(DataError) as caught:
         links_of(f"\n{text}\n\n", lengths=[(9, 9), *lengths, (9, 9)], **options)

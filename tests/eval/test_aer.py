@@ -81,9 +81,7 @@ def test_statistics_add_up(first: Corpus, second: Corpus) -> None:
 def test_more_possible_links_never_raise_aer(corpus: Corpus, more: Links) -> None:
     before = score(corpus).aer
     after = score([(a, GoldAlignment(gold.sure, gold.possible | more)) for a, gold in corpus]).aer
-    assert (before is None and after is None) or (
-        after is not None and before is not None and after <= before
-    )
+    assert (before is None and after is None) or (after is not None and before is not None and after <= before)
 
 
 @settings(deadline=None)
@@ -194,9 +192,7 @@ def test_on_hansards(hansards: list[GoldAlignment]) -> None:
     assert aer([gold.possible for gold in hansards], hansards) == 0
     # A good aligner: most sure links and some of the possible ones.
     good = [
-        frozenset(
-            (i, j) for i, j in gold.possible if (i + j) % 5 and ((i, j) in gold.sure or (3 * i + j) % 7 == 0)
-        )
+        frozenset((i, j) for i, j in gold.possible if (i + j) % 5 and ((i, j) in gold.sure or (3 * i + j) % 7 == 0))
         for gold in hansards
     ]
     right = aer(good, hansards)

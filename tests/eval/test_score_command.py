@@ -118,9 +118,7 @@ def test_base_and_direction_per_file(files: tuple[Path, Path], tmp_path: Path) -
     gold.write_text("1-1 2-2 3p2\n3-3 1p1\n\n")  # one-based, target first
     hyp.write_text("1-1 3-2\n3-3 2-1\n\n")
     (turned,) = rows(gold, hyp, "--gold-one-based", "--gold-swap", "--hyp-one-based", "--hyp-swap")
-    assert turned["signature"] == plain["signature"].replace("base:0", "base:1").replace(
-        "swap:no", "swap:yes"
-    )
+    assert turned["signature"] == plain["signature"].replace("base:0", "base:1").replace("swap:no", "swap:yes")
     numbers = [key for key in plain if key not in ("file", "signature")]
     assert [turned[key] for key in numbers] == [plain[key] for key in numbers]
     (naacl,) = rows(_written(tmp_path, "1 1 1\n1 2 2 S\n1 2 3 P\n2 3 3\n2 1 1 P\n3 0 1\n"), files[1], *NAACL)
@@ -183,9 +181,7 @@ def test_files_without_lines(tmp_path: Path) -> None:
     assert (row["sentences"], row["aer"], row["aer_low"]) == (0, None, None)
 
 
-@pytest.mark.parametrize(
-    ("hyp", "column"), [("0-0\n2-2 1:1\n\n", 5), ("0-0\n0p0\n\n", 1), ("0-0\n0-0:0.9\n\n", 1)]
-)
+@pytest.mark.parametrize(("hyp", "column"), [("0-0\n2-2 1:1\n\n", 5), ("0-0\n0p0\n\n", 1), ("0-0\n0-0:0.9\n\n", 1)])
 def test_malformed_links_name_their_place(files: tuple[Path, Path], hyp: str, column: int) -> None:
     files[1].write_text(hyp)
     error = invoke(*files).exception
@@ -224,7 +220,7 @@ def test_naacl_with_numbered_text(files: tuple[Path, Path], tmp_path: Path) -> N
     target.write_text("<s snum=5> A B C </s>\n<s snum=6> D E F </s>\n<s snum=8> G </s>\n")
     error = invoke(gold, files[1], *NAACL, "-s", source, "-t", target).exception
     assert isinstance(error, DataError)
-    assert "equal ids" in str(error)
+    assert "sentence id 7" in str(error)
 
 
 def test_comments_only_by_option(files: tuple[Path, Path]) -> None:

@@ -153,9 +153,7 @@ def test_meters_and_numpy_in_the_rest(tmp_path: Path, monkeypatch: pytest.Monkey
         "val_loss": np.float32(3.25),
         "counts": [np.int64(3), np.bool_(True), np.arange(3.0)],
     }
-    path = save(
-        tmp_path / "a.pt", {"args": args(score=np.float64(1)), "model": weights(), "extra_state": extra}
-    )
+    path = save(tmp_path / "a.pt", {"args": args(score=np.float64(1)), "model": weights(), "extra_state": extra})
     assert "score" not in read_checkpoint(path).config
 
 

@@ -271,6 +271,16 @@ def test_compressed_zip(tmp_path: Path) -> None:
     assert "compressed" in refusal(path)
 
 
+def test_tensor_marked_as_a_folder(good: Path) -> None:
+    """torch would leave such a tensor uninitialised: memory of the process in place of weights."""
+    content = bytearray(good.read_bytes())
+    entry = content.rfind(b"good/data/1") - 46
+    assert content[entry : entry + 4] == b"PK\x01\x02"
+    content[entry + 38] |= 0x10
+    good.write_bytes(content)
+    assert "folders" in refusal(good)
+
+
 def test_overlapping_entries(tmp_path: Path) -> None:
     path = hostile.write_zip(tmp_path / "a.pt", b"\x80\x02}.", data_0=b"\0" * 999, data_1=b"\0" * 999)
     content = bytearray(path.read_bytes())

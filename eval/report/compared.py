@@ -1,0 +1,98 @@
+"""The report of a comparison: every method, layer, direction and symmetrisation as a system."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from align.extract import row_shares
+from align.methods import METHODS
+from data.bitext import Pair
+from eval.report.build import Report, System
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from align.extract import Matrix
+    from align.methods.base import Method
+    from align.pipeline import Aligned
+    from data.links import GoldAlignment
+    from eval import compare
+
+MEASURES = {
+    "attention": "attention: where the model looks",
+    "sensitivity": "sensitivity: what the prediction reacts to",
+    "saliency": "saliency: what the prediction rests on",
+}
+
+
+def comparison_report(
+    ranked: Sequence[tuple[compare.System, Mapping[str, object]]],
+    gold: Sequence[GoldAlignment],
+    facts: Sequence[str],
+) -> Report:
+    """The report of systems with their rows, best first (see `eval.compare.ranked_systems`)."""
+    first = ranked[0][0].run.aligned
+    keys = sorted(first)
+    reverse = {(s.run.method, s.run.how): s.run.aligned for s, _ in ranked if s.direction == "reverse"}
+    readers: dict[tuple[Method, str], Callable[[int], Matrix]] = {}
+    systems = []
+    for system, row in ranked:
+        run, side = system.run, _SIDES.get(system.direction, "both")
+        other = reverse.get((run.method, run.how), {})
+        reader = readers.setdefault((run.method, side), partial(_SHARES[side], run.aligned, other, keys))
+        systems.append(System(run.method.name, details(row), system.links, row, reader, _NOTES[side]))
+    return Report(
+        "Word alignment: methods compared",
+        facts,
+        [Pair(k, tuple(first[k].encoded.source_words), tuple(first[k].encoded.target_words)) for k in keys],
+        systems,
+        gold,
+        {method.name: method_card(method) for method in dict.fromkeys(s.run.method for s, _ in ranked)},
+    )
+
+
+_Results = "Mapping[int, Aligned]"
+_SIDES = {"forward": "forward", "reverse": "reverse"}
+
+
+def _forward(ours: Mapping[int, Aligned], _: Mapping[int, Aligned], keys: Sequence[int], k: int) -> Matrix:
+    return row_shares(ours[keys[k]].matrix)
+
+
+def _reverse(ours: Mapping[int, Aligned], _: Mapping[int, Aligned], keys: Sequence[int], k: int) -> Matrix:
+    return row_shares(ours[keys[k]].matrix).T
+
+
+def _both(ours: Mapping[int, Aligned], theirs: Mapping[int, Aligned], keys: Sequence[int], k: int) -> Matrix:
+    mean: Matrix = (_forward(ours, theirs, keys, k) + _reverse(theirs, ours, keys, k)) / 2
+    return mean
+
+
+_SHARES = {"forward": _forward, "reverse": _reverse, "both": _both}
+_NOTES = {
+    "forward": "Share of each source word in what is found for a target word; a row adds up to 1.",
+    "reverse": "Share of each target word in what is found for a source word; a column adds up to 1.",
+    "both": "Mean of the shares that both directions give.",
+}
+
+
+def details(row: Mapping[str, object]) -> str:
+    """What tells a row of a comparison from others of its method, direction and pooling, for people."""
+    parts = [f"layer {row['layer']}" if row["layer"] is not None else ""]
+    parts.append("" if row["heads"] in (None, "mean") else f"head {row['heads']}")
+    parts.append(str(row["position"] or "").upper())
+    parts.append(str(row["options"]).replace(":", ", "))
+    return ", ".join(filter(None, parts))
+
+
+def method_card(method: Method) -> list[tuple[str, str]]:
+    """What there is to know about a method: labels and texts."""
+    cost = method.evidence.passes(10)
+    kind = METHODS[method.name]
+    return [
+        ("Measures", MEASURES[kind.measures]),
+        ("How", kind.summary),
+        ("Cost", f"{cost.forward:g} forward and {cost.backward:g} backward passes for a pair of 10 target pieces"),
+        ("Source", kind.citation),
+    ]

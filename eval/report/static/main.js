@@ -1,0 +1,102 @@
+// Choosing a system, and what pointer and keys do.
+
+const TELLING = 8; // words of the pair that is shown first, where there is one
+
+function pickSystem(number) {
+  state.system = number;
+  const system = data.systems[number];
+  by("system").value = number;
+  by("chosen").textContent = labelOf(system);
+  by("signature").textContent = system.signature ?? "";
+  for (const card of document.querySelectorAll(".card")) card.hidden = card.dataset.card !== system.name;
+  markRow(number);
+  if (data.systems.some((other) => other.layer !== null)) drawLayers(by("layers"), system, pickSystem);
+  fillList();
+}
+
+const labelOf = ({ name, details, direction, pooling }) => [name, details, direction, pooling].filter(Boolean).join(", ");
+
+/** The next system that the page has links of, or the one before. */
+function stepSystem(steps) {
+  const select = by("system");
+  const place = select.selectedIndex + steps;
+  if (select.options[place]) pickSystem(Number(select.options[place].value));
+}
+
+function startTools() {
+  data.systems.forEach((system, number) => {
+    if (system.links !== null) by("system").append(new Option(labelOf(system), number));
+  });
+  by("system").addEventListener("change", () => pickSystem(Number(by("system").value)));
+  for (const id of ["order", "erring", "search"]) by(id)?.addEventListener("input", fillList);
+  by("previous").addEventListener("click", () => stepPair(-1));
+  by("next").addEventListener("click", () => stepPair(1));
+  by("list").addEventListener("click", (event) => {
+    const item = event.target.closest("li");
+    if (item) pickPair(Number(item.dataset.at));
+  });
+}
+
+function startPictures() {
+  const wordOf = ({ side, index }) => ({ side, index: Number(index) });
+  for (const type of ["pointerover", "focusin"]) {
+    by("links").addEventListener(type, (event) => {
+      const item = event.target.closest("li");
+      if (item) focusWord(wordOf(item.dataset));
+    });
+  }
+  by("heat").addEventListener("pointermove", (event) => {
+    const cell = cellAt(by("heat"), event, place);
+    if (cell) focusWord({ side: "target", index: cell.j });
+  });
+  for (const picture of [by("links"), by("heat")]) picture.addEventListener("pointerleave", () => focusWord(null));
+  by("links").addEventListener("focusout", () => focusWord(null));
+  let width = by("pair").clientWidth;
+  new ResizeObserver(() => {
+    if (by("pair").clientWidth === width) return;
+    width = by("pair").clientWidth;
+    drawPictures();
+  }).observe(by("pair"));
+}
+
+const PAGE_KEYS = {
+  ArrowLeft: () => stepPair(-1),
+  ArrowRight: () => stepPair(1),
+  "[": () => stepSystem(-1),
+  "]": () => stepSystem(1),
+  "/": () => by("search").focus(),
+};
+const LIST_KEYS = { ArrowUp: -1, ArrowDown: 1, PageUp: -10, PageDown: 10, Home: -Infinity, End: Infinity };
+
+function onKey(event) {
+  const { target, key } = event;
+  if (event.ctrlKey || event.altKey || event.metaKey) return;
+  if (key === "Escape") target.blur();
+  else if (target.matches("input, select")) return;
+  else if (target.matches("#links li") && key.startsWith("Arrow")) stepWord(target, key);
+  else if (target.matches("#list") && key in LIST_KEYS) stepPair(LIST_KEYS[key]);
+  else if (key in PAGE_KEYS) PAGE_KEYS[key]();
+  else return;
+  event.preventDefault();
+}
+
+/** From a word to its neighbour, or to the word beside it in the other sentence. */
+function stepWord(item, key) {
+  const column = item.parentElement;
+  const [source, , target] = by("links").children;
+  const across = { ArrowLeft: source, ArrowRight: target }[key];
+  const place = [...column.children].indexOf(item);
+  const next = across
+    ? across.children[Math.min(place, across.children.length - 1)]
+    : column.children[place + (key === "ArrowDown" ? 1 : -1)];
+  next?.focus();
+}
+
+state.pair = Math.max(0, data.pairs.findIndex((pair) => pair.source.length >= TELLING));
+startTable(pickSystem);
+drawLegend(by("legend"));
+drawScale(by("scale"));
+startTools();
+startPictures();
+document.addEventListener("keydown", onKey);
+pickSystem(0);
