@@ -55,6 +55,7 @@ class DuckdbTable:
 
     def __init__(self, connection: DuckDBPyConnection) -> None:
         self._connection = connection
+        connection.execute("SET enable_progress_bar = false")
         connection.execute("CREATE TABLE counts (source VARCHAR, target VARCHAR, count BIGINT)")
 
     def add(self, counts: Mapping[Key, int]) -> None:

@@ -86,7 +86,9 @@ class ModelArguments:
             )
             for side in ("source", "target")
         )
-        options = LoadOptions(source, target, o["bpe_threshold"], kind, o["device"], o["dtype"])
+        options = LoadOptions(
+            source, target, o["bpe_threshold"], kind, o["unspaced"], o["allow_download"], o["device"], o["dtype"]
+        )
         return options, chain(first, rest)
 
 
@@ -113,7 +115,7 @@ def model_options(command: F) -> F:
 
 
 _MODEL_OPTIONS = [
-    click.Option(["-m", "--model"], type=FILE, required=True, metavar="PATH", help="The model: a fairseq checkpoint."),
+    click.Option(["-m", "--model"], type=FILE, required=True, metavar="PATH", help="The model: a fairseq checkpoint (.pt) or a Hugging Face folder."),
     click.Option(["--reverse-model"], type=FILE, metavar="PATH", help="The model of the other direction."),
     click.Option(["--source-lang"], metavar="LANG", help="Language of the source text (default: the model's)."),
     click.Option(["--target-lang"], metavar="LANG", help="Language of the target text (default: the model's)."),
@@ -146,6 +148,14 @@ _MODEL_OPTIONS = [
     click.Option(["--sentencepiece"], type=EXISTING, help="SentencePiece model of both sides."),
     click.Option(["--source-sentencepiece"], type=EXISTING, help="SentencePiece model of the source text."),
     click.Option(["--target-sentencepiece"], type=EXISTING, help="SentencePiece model of the target text."),
+    click.Option(
+        ["--unspaced"],
+        type=click.Choice(["auto", "source", "target", "both", "none"]),
+        default="auto",
+        show_default=True,
+        help="Sides written without spaces between words, for Hugging Face models (auto: by language).",
+    ),
+    click.Option(["--allow-download"], is_flag=True, help="Let --model name a model on the Hugging Face hub."),
     click.Option(["--device"], default="cpu", show_default=True, help="cpu, cuda or cuda:N."),
     click.Option(
         ["--dtype"],

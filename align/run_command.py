@@ -6,6 +6,7 @@ import json
 import sys
 from collections import Counter
 from contextlib import ExitStack
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", default="-", metavar="FILE", help="Links, Pharaoh format (default: standard output).")
 @click.option("--scores", metavar="FILE", help="Write the score of each link, one line a pair.")
 @click.option("--matrices", metavar="FILE", help="Write soft alignments [J, I]: .npz, or .jsonl with words and links.")
+@click.option("--report", metavar="FILE", help="Write a page to look at: words, links and soft alignments.")
 @click.option("--overwrite", is_flag=True, help="Replace existing output files.")
 @click.option("--fail-on", multiple=True, metavar="STATUS", help="Exit with 1 if a pair ends as STATUS, e.g. too_long.")
 def run(
@@ -76,6 +78,7 @@ def run(
     output: str,
     scores: str | None,
     matrices: str | None,
+    report: str | None,
     overwrite: bool,
     fail_on: tuple[str, ...],
 ) -> int:
@@ -85,7 +88,7 @@ def run(
     two models, the mean of both directions' shares. A pair that is empty, too long for the model, or whose scores are
     not finite gets an empty line and is counted on standard error.
     """
-    for path in (output, scores, matrices):
+    for path in (output, scores, matrices, report):
         check_paths((source, target, joint, tsv), path, overwrite=overwrite)
     from align.bidirectional import Aligner
     from align.methods import make_method
@@ -97,6 +100,8 @@ def run(
     how = extraction(pooling, extractor, threshold, eos, punctuation)
     aligner = Aligner(forward, reverse, make_method(method), how, symmetrisation, batch_pieces, max_unknown)
     statuses: Counter[str] = Counter()
+    # By name, as `align.cli` finds its commands: this package imports nothing of `eval`.
+    page = import_module("eval.report.files").RunReport() if report else None
     with ExitStack() as files:
         write_links = files.enter_context(write_atomically(output)).write
         write_scores = files.enter_context(write_atomically(scores)).write if scores else None
@@ -108,6 +113,11 @@ def run(
                 write_scores(" ".join(f"{score:.6f}" for _, score in sorted(result.scores.items())) + "\n")
             if write_matrix:
                 write_matrix(result)
+            if page:
+                page.add(result)
+    if page:
+        for note in page.write(report, aligner.signature):
+            click.echo(f"note: {report}: {note}", err=True)
     click.echo(f"{aligner.signature}\n" + ", ".join(f"{n} {status}" for status, n in statuses.items()), err=True)
     return int(any(status in statuses for status in fail_on))
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import logging
+import lzma
 import os
 import re
 import secrets
 import sys
-import zlib
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, BinaryIO, cast
@@ -25,23 +26,34 @@ MAX_LINE_BYTES = 1 << 26
 
 log = logging.getLogger("nmt_align")
 
+
+def _open_zstandard(stream: BinaryIO) -> IO[bytes]:
+    """Raises UsageError where no reader is installed."""
+    try:
+        from backports import zstd
+    except ImportError:
+        raise UsageError("reading zstandard data needs the extra zst: pip install 'nmt-align[zst]'") from None
+    # A small file can ask for a window of gigabytes; 128 MiB is what `zstd` itself accepts unasked.
+    limit = {zstd.DecompressionParameter.window_log_max: 27}
+    return cast("IO[bytes]", zstd.ZstdFile(stream, options=limit))
+
+
 # What compressed input begins with, and how it is opened (None: named in the error, not read).
 COMPRESSIONS: dict[str, tuple[re.Pattern[bytes], Callable[[BinaryIO], IO[bytes]] | None]] = {
     "gzip": (re.compile(rb"\x1f\x8b"), lambda stream: cast("IO[bytes]", gzip.GzipFile(fileobj=stream))),
-    "bzip2": (re.compile(rb"BZh[1-9]1AY&SY"), None),
-    "xz": (re.compile(rb"\xfd7zXZ\x00"), None),
-    "zstandard": (re.compile(rb"\x28\xb5\x2f\xfd"), None),
+    "bzip2": (re.compile(rb"BZh[1-9]1AY&SY"), lambda stream: cast("IO[bytes]", bz2.BZ2File(stream))),
+    "xz": (re.compile(rb"\xfd7zXZ\x00"), lambda stream: cast("IO[bytes]", lzma.LZMAFile(stream))),
+    "zstandard": (re.compile(rb"\x28\xb5\x2f\xfd"), _open_zstandard),
     "zip": (re.compile(rb"PK\x03\x04"), None),
 }
-_DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
 
 
 def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
     r"""Line numbers, from 1, and lines of a UTF-8 file, one at a time.
 
     Lines end at `\n` only (U+2028, U+0085, VT, FF and a lone `\r` are ordinary characters); one `\r`
-    before it and a byte order mark are dropped with a note. Gzip is recognised by its first bytes, whatever
-    the name, and all its members are read.
+    before it and a byte order mark are dropped with a note. Compression (gzip, bzip2, xz, zstandard) is recognised
+    by the first bytes, whatever the name, and all members are read.
 
     Args:
         path: the file; `-` is standard input.
@@ -75,23 +87,27 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
 
 def _raw_lines(path: str | Path) -> Iterator[bytes]:
     """Lines as bytes with their ends; errors of the system and of decompression become `DataError`."""
-    number = 0
+    number, packed = 0, None
     try:
-        with _open(path) as stream:
+        with _open(path) as (stream, packed):
             while raw := stream.readline(MAX_LINE_BYTES + 1):
                 number += 1
                 if len(raw) > MAX_LINE_BYTES:
                     raise DataError(f"line of more than {MAX_LINE_BYTES >> 20} MiB", path, number)
                 yield raw
-    except _DAMAGED as error:
-        raise DataError(f"damaged or cut-off gzip data ({error})", path, number + 1) from None
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror or error}", path) from None
+    except (AlignError, MemoryError):
+        raise
+    except Exception as error:  # each kind of compression has errors of its own
+        if packed and getattr(error, "errno", None) is None:
+            raise DataError(f"damaged or cut-off {packed} data ({error})", path, number + 1) from None
+        if isinstance(error, OSError):
+            raise DataError(f"cannot be read: {error.strerror or error}", path) from None
+        raise
 
 
 @contextmanager
-def _open(path: str | Path) -> Iterator[IO[bytes]]:
-    """The decompressed bytes of `path`."""
+def _open(path: str | Path) -> Iterator[tuple[IO[bytes], str | None]]:
+    """The decompressed bytes of `path`, and the name of their compression."""
     from_stdin = str(path) == STANDARD_STREAM
     stream = sys.stdin.buffer if from_stdin else open(path, "rb")  # noqa: SIM115 (closed below)
     try:
@@ -104,9 +120,9 @@ def _open(path: str | Path) -> Iterator[IO[bytes]]:
                 if opener is None:
                     raise DataError(f"{name} data is not read; decompress it first, or pipe it in as -", path)
                 with opener(buffered) as unpacked:
-                    yield unpacked
+                    yield unpacked, name
                 return
-        yield buffered
+        yield buffered, None
     finally:
         if not from_stdin:
             stream.close()
@@ -175,6 +191,7 @@ def write_bytes_atomically(path: str | Path) -> Iterator[IO[bytes]]:
                 os.fsync(raw.fileno())
         if not special:
             os.replace(place, final)
+            sync_folder(final.parent)
     except BaseException as error:
         if not special:
             place.unlink(missing_ok=True)
@@ -182,6 +199,15 @@ def write_bytes_atomically(path: str | Path) -> Iterator[IO[bytes]]:
         if isinstance(error, OSError) and error.filename is None and not isinstance(error, BrokenPipeError):
             raise AlignError(f"{path}: cannot be written: {error.strerror or error}") from error
         raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Make new names in `folder` outlast a power cut."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 @contextmanager

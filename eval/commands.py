@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from align.signature import signature
-from data.bitext import read_lengths
+from data.bitext import Pair, read_lengths, read_sentences
 from data.errors import DataError, UsageError
 from data.links import FORMATS as LINK_FORMATS
 from data.links import GoldAlignment, diagnose, link_format, read_gold, read_links
@@ -19,7 +19,7 @@ from eval.score import measure
 from eval.tables import FORMATS, Format, render
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from data.links import Links
 
@@ -64,7 +64,8 @@ if TYPE_CHECKING:
 )
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("-o", "--output", default="-", metavar="FILE", help="Where to write (default: standard output).")
-@click.option("--overwrite", is_flag=True, help="Replace an existing output file.")
+@click.option("--report", metavar="FILE", help="Write a page to look at; needs --source and --target.")
+@click.option("--overwrite", is_flag=True, help="Replace existing output files.")
 def score(
     gold: str,
     hypotheses: tuple[str, ...],
@@ -84,6 +85,7 @@ def score(
     seed: int,
     form: Format,
     output: str,
+    report: str | None,
     overwrite: bool,
 ) -> None:
     """Score alignment files HYP against the gold alignments of GOLD.
@@ -94,7 +96,10 @@ def score(
     """
     if all_sure and ignore_possible:
         raise UsageError("--all-sure and --ignore-possible exclude each other")
-    check_paths((gold, *hypotheses, source, target), output, overwrite=overwrite)
+    for written in (output, report):
+        check_paths((gold, *hypotheses, source, target), written, overwrite=overwrite)
+    if report and (source is None or target is None or "-" in (source, target)):
+        raise UsageError("--report shows words: give --source and --target, as files")
     text = _text(source, target)
     of_gold = _Reading(gold_format, gold_one_based, gold_swap, comment_prefix, *text)
     of_hyp = _Reading(hyp_format, hyp_one_based, hyp_swap, comment_prefix, *text)
@@ -107,7 +112,7 @@ def score(
     for path in hypotheses:
         links = of_hyp.links(path)
         _check_pair(path, links, gold, reference)
-        systems.append(corpus_stats(links, reference))
+        systems.append(links)
     made = signature(
         {
             **of_gold.settings("gold"),
@@ -118,13 +123,35 @@ def score(
             "seed": seed if bootstrap else None,
         }
     )
-    measured = measure(systems, resamples=bootstrap, seed=seed, alpha=alpha)
+    stats = [corpus_stats(links, reference) for links in systems]
+    measured = measure(stats, resamples=bootstrap, seed=seed, alpha=alpha)
     rows = [
         {"file": path, "sentences": len(reference), **fields, "signature": made}
         for path, fields in zip(hypotheses, measured, strict=True)
     ]
     with write_atomically(output) as out:
         out.write(render(rows, form, _columns(bootstrap > 0, len(rows) > 1, alpha != 0.5)))
+    if report:
+        named = list(zip(hypotheses, systems, strict=True))
+        _write_report(report, (str(source), str(target)), named, reference, rows)
+
+
+def _write_report(
+    path: str,
+    text: tuple[str, str],
+    systems: Sequence[tuple[str, Sequence[Links]]],
+    gold: Sequence[GoldAlignment],
+    rows: Sequence[Mapping[str, object]],
+) -> None:
+    from eval.alignment_input import Alignment, Material
+    from eval.report.files import files_report
+    from eval.report.render import write_report
+
+    sides = zip(*map(read_sentences, text), strict=True)
+    pairs = [Pair(index, left, right) for index, ((_, left), (_, right)) in enumerate(sides)]
+    material = Material(pairs, [Alignment(name, links) for name, links in systems], gold)
+    for note in write_report(files_report(material, rows), path):
+        click.echo(f"note: {path}: {note}", err=True)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -52,7 +52,7 @@ def plot(alignment: str, number: int, output: str, font: tuple[str, ...], links:
         undated = {"CreationDate": None} if suffix == ".pdf" else None
         figure.savefig(out, format=suffix[1:], dpi=200, bbox_inches="tight", metadata=undated)
     if caught:
-        click.echo(f"note: the font lacks {len(caught)} characters of the words; name one that has them by --font", err=True)
+        click.echo(f"note: the font lacks {len(caught)} of the characters; --font names one that has them", err=True)
 
 
 def heat_map(soft: SoftAlignment, *, links: bool = True, fonts: Sequence[str] = ()) -> Figure:

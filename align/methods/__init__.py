@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from align.methods.attention import Attention
 from align.methods.contributions import Alti
+from align.methods.gradcam import AttentionXGradient
 from align.methods.gradient import GradientNorm, GradientXInput, IntegratedGradients, SmoothGrad
 from align.methods.norms import VectorNorm
 from align.methods.occlusion import Occlusion, Omission, Resampling
+from align.methods.propagation import Lrp
+from align.methods.relevancy import Relevancy
 from align.methods.rollout import AttentionFlow, AttentionRollout
 from data.errors import UsageError, printable, unknown_name
 
@@ -22,12 +25,15 @@ if TYPE_CHECKING:
 METHODS: dict[str, type[Method]] = {
     "alti": Alti,
     "attention": Attention,
+    "attention-x-gradient": AttentionXGradient,
     "flow": AttentionFlow,
     "gradient-norm": GradientNorm,
     "gradient-x-input": GradientXInput,
     "integrated-gradients": IntegratedGradients,
+    "lrp": Lrp,
     "occlusion": Occlusion,
     "omission": Omission,
+    "relevancy": Relevancy,
     "resampling": Resampling,
     "rollout": AttentionRollout,
     "smoothgrad": SmoothGrad,

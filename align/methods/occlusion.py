@@ -250,8 +250,7 @@ class Occlusion(_Erasure):
     summary: ClassVar[str] = "loss of log p when a source word is blanked out"
     citation: ClassVar[str] = "Zeiler and Fergus 2014; Li et al. 2016 (erasure); for MT Li et al. 2019 (ACL)"
     compared: ClassVar[Mapping[str, Callable[[TranslationModel], Sequence[object]]]] = {
-        "baseline": lambda model: BASELINES,
-        "unit": lambda model: UNITS,
+        "baseline": lambda model: BASELINES
     }
 
     @property

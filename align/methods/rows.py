@@ -43,12 +43,12 @@ def gradient_rows(
         leaf = states.detach().requires_grad_()
         chunks, log_probs = [], []
         for start, features in _feature_chunks(model, batch, leaf):
-            seed, log_prob = _feature_gradient(model, batch, features)
+            seed, log_prob = _feature_gradient(model, batch, features, start)
             rows = _one_row_each(seed, start)
             (at_states,) = torch.autograd.grad(features, leaf, rows, is_grads_batched=True)
             (at_inputs,) = torch.autograd.grad(states, inputs, at_states, retain_graph=True, is_grads_batched=True)
             chunks.append(reduce(at_inputs))  # [..., K, B, S]
-            log_probs.append(log_prob[:, start:])
+            log_probs.append(log_prob)
     return torch.cat(chunks, dim=-3).transpose(-3, -2), torch.cat(log_probs, dim=1)
 
 
@@ -60,18 +60,18 @@ def _feature_chunks(model: TranslationModel, batch: Batch, states: Tensor) -> It
         yield start, model.decode(batch, states, min(total, start + size))
 
 
-def _feature_gradient(model: TranslationModel, batch: Batch, features: Tensor) -> tuple[Tensor, Tensor]:
-    """d log p(y_t) / d features_t for all t at once, [B, T, D'], and log p [B, T]."""
-    leaf = features.detach().requires_grad_()
-    log_prob = model.token_log_probs(batch, leaf)
+def _feature_gradient(model: TranslationModel, batch: Batch, features: Tensor, start: int) -> tuple[Tensor, Tensor]:
+    """d log p(y_t) / d features_t for all t from `start` on at once, [B, K, D'], and log p [B, K]."""
+    leaf = features[:, start:].detach().contiguous().requires_grad_()
+    log_prob = model.token_log_probs(batch, leaf, start)
     (gradient,) = torch.autograd.grad(log_prob.sum(), leaf)
     return gradient, log_prob.detach()
 
 
 def _one_row_each(seed: Tensor, start: int) -> Tensor:
-    """[B, end, D'] to [K, B, end, D']: cotangent k is `seed` at position start + k and zero elsewhere."""
-    end = seed.shape[1]
-    rows = seed.new_zeros(end - start, *seed.shape)
-    index = torch.arange(end - start, device=seed.device)
-    rows[index, :, start + index] = seed[:, start:].transpose(0, 1)
+    """[B, K, D'] to [K, B, start + K, D']: cotangent k is `seed` of row k at its position and zero elsewhere."""
+    size_b, size_k, width = seed.shape
+    rows = seed.new_zeros(size_k, size_b, start + size_k, width)
+    index = torch.arange(size_k, device=seed.device)
+    rows[index, :, start + index] = seed.transpose(0, 1)
     return rows

@@ -123,12 +123,12 @@ class TranslationModel(ABC):
     def baseline(self, kind: str) -> Tensor:
         """A vector that stands for an absent word: `zero`, `unk`, `pad` or `mean` of the vocabulary. [D]"""
 
-    def token_log_probs(self, batch: Batch, features: Tensor) -> Tensor:
-        """log p of each target piece given `features` of the first rows [B, T', D']. [B, T'], 0 at padding."""
-        rows = features.shape[1]
+    def token_log_probs(self, batch: Batch, features: Tensor, start: int = 0) -> Tensor:
+        """log p of the target pieces from `start` on, given their `features` [B, T', D']. [B, T'], 0 at padding."""
+        rows = slice(start, start + features.shape[1])
         chosen = self.logits(batch, features).log_softmax(-1)  # [B, T', V]
-        picked = chosen.gather(-1, batch.target[:, :rows, None])[..., 0]
-        return picked.masked_fill(~batch.target_mask[:, :rows], 0.0)
+        picked = chosen.gather(-1, batch.target[:, rows, None])[..., 0]
+        return picked.masked_fill(~batch.target_mask[:, rows], 0.0)
 
     def log_probs(self, batch: Batch, embeddings: Tensor) -> Tensor:
         """log p(target piece | source, target prefix), teacher-forced. [B, T], 0 at padding."""

@@ -104,6 +104,8 @@ class FairseqModel(TranslationModel):
     def encode(self, batch: Batch, embeddings: Tensor) -> Tensor:
         # Fused attention has no batching rule for its backward pass, which the methods need.
         with sdpa_kernel(SDPBackend.MATH):
+            # fairseq turns [B, S, D] to [S, B, D]; that layout in memory spares copies in every product.
+            embeddings = embeddings.transpose(0, 1).contiguous().transpose(0, 1)
             encoded = self.module.encoder(batch.source, token_embeddings=embeddings / self.scale)
         out: Tensor = encoded["encoder_out"][0].transpose(0, 1)
         return out

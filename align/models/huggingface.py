@@ -239,7 +239,7 @@ class T5Model(HuggingFaceModel):
     _layers = "block"
 
     def logits(self, batch: Batch, features: Tensor) -> Tensor:
-        if self.module.config.scale_decoder_outputs:
+        if getattr(self.module.config, "scale_decoder_outputs", False):  # T5 1.0, which ties its embeddings
             features = features * self.module.model_dim**-0.5
         scores: Tensor = self.module.lm_head(features)
         return scores

@@ -165,8 +165,11 @@ def _record(model: OpenModel, block: AttentionBlock) -> list[Any]:
     def keep_attention(module: nn.Module, arguments: Any, options: Any, result: Any) -> Any:
         weights, memory, attended = model.read_attention(module, arguments, options, result)
         block.weights, block.memory = weights, batch_first(memory)
-        # The model goes on from the tensor that is kept, so that gradients reach it in this layout.
-        block.attended = batch_first(attended)
+        # The model goes on from the tensor that is kept, so that gradients reach it in this layout, also where nothing
+        # before it asks for any.
+        attended = batch_first(attended)
+        asked = not torch.is_grad_enabled() or attended.requires_grad
+        block.attended = attended if asked else attended.requires_grad_()
         return (batch_first(block.attended), *result[1:])
 
     def keep_norm(module: nn.Module, arguments: Any, result: Tensor) -> None:

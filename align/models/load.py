@@ -9,6 +9,7 @@ import torch
 
 from align.models.checkpoint import read_checkpoint
 from align.models.fairseq import load_fairseq
+from align.models.hf_loading import is_huggingface, load_huggingface
 from align.models.subwords import SentencePiece, SubwordNmt, presegmented, whole_words
 from data.errors import ModelError, UsageError, unknown_name
 
@@ -37,12 +38,18 @@ class Side:
 
 @dataclass(frozen=True)
 class LoadOptions:
-    """How to read a model. `input_kind` is `words`, `@@` or `▁`: whether the text is in pieces already."""
+    """How to read a model.
+
+    `input_kind` is `words`, `@@` or `▁`: whether the text is in pieces already (fairseq only). `unspaced` names the
+    sides written without spaces, `allow_download` lets a name on the Hugging Face hub stand for a folder.
+    """
 
     source: Side = Side()
     target: Side = Side()
     bpe_threshold: int | None = None
     input_kind: str = "words"
+    unspaced: str = "auto"
+    allow_download: bool = False
     device: str = "cpu"
     dtype: str = "float32"
 
@@ -52,7 +59,7 @@ class LoadOptions:
 
 
 def load_model(path: Path, options: LoadOptions) -> TranslationModel:
-    """Load the model at `path`, a checkpoint of `fairseq-train`.
+    """Load the model at `path`: a checkpoint of `fairseq-train`, or the folder of a Hugging Face model.
 
     Raises:
         ModelError: nothing there that can be loaded, or companion files that cannot be found.
@@ -61,11 +68,16 @@ def load_model(path: Path, options: LoadOptions) -> TranslationModel:
     """
     if options.dtype not in DTYPES:
         raise unknown_name("dtype", options.dtype, DTYPES)
+    dtype, device = DTYPES[options.dtype], _device(options.device)
+    if is_huggingface(path) or (options.allow_download and not path.exists()):
+        languages = options.source.language, options.target.language
+        return load_huggingface(path, *languages, options.unspaced, dtype, device, options.allow_download)
     if not path.exists():
-        raise ModelError(f"{path}: no such file")
+        raise ModelError(f"{path}: no such file or folder (a name on the Hugging Face hub needs --allow-download)")
     if path.is_dir():
         found = sorted(p.name for p in path.glob("*.pt"))
-        raise ModelError(f"{path} is a folder; name a checkpoint in it" + (f": {', '.join(found)}" if found else ""))
+        hint = f": name a checkpoint in it, such as {found[0]}" if found else ""
+        raise ModelError(f"{path} is a folder without config.json, so not a Hugging Face model{hint}")
     checkpoint = read_checkpoint(path)
     source = replace(options.source, language=options.source.language or _language(checkpoint.config, "source_lang"))
     target = replace(options.target, language=options.target.language or _language(checkpoint.config, "target_lang"))
@@ -81,8 +93,8 @@ def load_model(path: Path, options: LoadOptions) -> TranslationModel:
         path,
         (_dictionary(source, folder, "source"), _dictionary(target, folder, "target")),
         segmenters,
-        dtype=DTYPES[options.dtype],
-        device=_device(options.device),
+        dtype=dtype,
+        device=device,
         checkpoint=checkpoint,
     )
 

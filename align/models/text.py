@@ -86,7 +86,9 @@ def detokenized(words: Sequence[str], language: str) -> Text:
     all words.
     """
     restored = [restore(word) for word in words]
-    text = _detokenizer(language).detokenize(restored, unescape=False)
+    # The detokeniser itself joins what stands around a split dash.
+    tokens = [word if word == _SPLIT_DASH else plain for word, plain in zip(words, restored, strict=True)]
+    text = _detokenizer(language).detokenize(tokens, unescape=False)
     owners = [(c, index) for index, word in enumerate(restored) for c in word if not c.isspace()]
     if [c for c in text if not c.isspace()] != [c for c, _ in owners]:
         return spaced(words)
@@ -125,19 +127,18 @@ def unescaped(token: str) -> tuple[str, list[int]]:
 def matching_spans(text: str, changed: str) -> list[Span]:
     """For each character of `changed`, the span of `text` that it came from.
 
-    `changed` is `text` without some or all of its spaces, and with some other characters replaced, by more or fewer.
-    A character that comes from nowhere has an empty span between its neighbours'.
+    `changed` is `text` without its spaces, and with some other characters replaced, by more or by fewer, which share
+    what they replace. A character that comes from nowhere has an empty span where it stands.
     """
     kept = [position for position, character in enumerate(text) if not character.isspace()]
     plain = "".join(text[position] for position in kept)
     if plain == changed:
         return [(position, position + 1) for position in kept]
+    kept.append(len(text))
     spans: list[Span] = []
-    ends = [*kept, len(text)]
-    for kind, begin, end, other_begin, other_end in SequenceMatcher(None, plain, changed, False).get_opcodes():
-        if kind == "equal":
-            spans += [(kept[i], kept[i] + 1) for i in range(begin, end)]
-        else:
-            last = kept[end - 1] + 1 if end > begin else ends[begin]
-            spans += [(ends[begin], last)] * (other_end - other_begin)
+    for _, start, end, new_start, new_end in SequenceMatcher(None, plain, changed, autojunk=False).get_opcodes():
+        old, new = end - start, new_end - new_start
+        for k in range(new):
+            first, last = start + k * old // new, start - (-(k + 1) * old // new)
+            spans.append((kept[first], kept[last - 1] + 1 if last > first else kept[first]))
     return spans

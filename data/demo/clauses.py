@@ -6,7 +6,7 @@ question and a subordinate clause hold the same parts and differ in the rank of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import IntEnum, auto
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from data.demo.nouns import Nominal
-    from data.demo.verbs import VerbGroup
+    from data.demo.verbs import MainVerb, VerbGroup
 
 
 class De(IntEnum):
@@ -78,13 +78,14 @@ class Part:
 
 @dataclass(frozen=True)
 class Clause:
-    """Parts without verb, the verb, and who the subject is. The subject is the part of rank SUBJECT."""
+    """Parts without the verb, the words of the verb, and the subject, which is also the part of rank SUBJECT."""
 
     parts: tuple[Part, ...]
     group: VerbGroup
     subject: Nominal
+    verb: MainVerb
     when: str = "habit"
-    english_question: bool = field(default=False)
+    question: bool = False
 
     def with_part(self, *parts: Part) -> Clause:
         return replace(self, parts=self.parts + parts)
@@ -109,12 +110,12 @@ class Clause:
 
     def _inverted(self) -> list[Part]:
         """The parts after the verb of a main clause, where pronouns go before a noun as subject: freut sich Anna."""
-        late = self.subject.noun is not None
+        late = not self.subject.is_pronoun
         return [replace(part, de=De.LATE_SUBJECT) if late and part.de is De.SUBJECT else part for part in self.parts]
 
     def _arranged(self, parts: Sequence[Part], opening: Words, closing: Words) -> Phrase:
         source: list[tuple[De, Words]] = [(De.SECOND, opening), (De.CLOSING, closing)]
-        group, question = self.group, self.english_question
+        group, question = self.group, self.question
         target: list[tuple[En, Words]] = [
             (En.QUESTION if question else En.OPERATOR, group.operator),
             (En.VERB, group.english),

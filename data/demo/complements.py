@@ -13,7 +13,7 @@ from data.demo.prepositions import place
 
 if TYPE_CHECKING:
     from data.demo.draw import Draw
-    from data.demo.lexicon import Argument, Kinds
+    from data.demo.lexicon import Argument
 
 _MEASURES = {"age": (100, "Jahre alt", "years old"), "price": (100, "Euro", "euros"), "span": (13, "Stunden", "hours")}
 PERSON = frozenset({"person"})

@@ -18,7 +18,7 @@ class Draw:
     """
 
     def __init__(self, seed: str) -> None:
-        self._next = random.Random(seed).random  # noqa: S311, not for secrets
+        self._next = random.Random(seed).random
         self.tags: set[str] = set()
 
     def chance(self, probability: float) -> bool:
@@ -29,12 +29,13 @@ class Draw:
 
     def weighted(self, weights: Mapping[T, float]) -> T:
         """A key of `weights`, as often as its weight says."""
+        options = list(weights)
         rest = self._next() * sum(weights.values())
-        for option, weight in weights.items():
-            rest -= weight
+        for option in options[:-1]:
+            rest -= weights[option]
             if rest < 0:
                 return option
-        return next(reversed(weights))
+        return options[-1]
 
     def note(self, *tags: str) -> None:
         self.tags.update(tags)

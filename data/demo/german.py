@@ -46,22 +46,24 @@ class Pronoun:
     acc: str
     dat: str
     possessive: str
-    reflexive: str
     verb: Literal["ich", "du", "er", "wir"]
 
     def case(self, case: Case) -> str:
         return {"nom": self.nom, "acc": self.acc, "dat": self.dat}[case]
 
+    def reflexive(self, case: Case) -> str:
+        return "sich" if self.possessive in {"sein", "ihr", "Ihr"} else self.case(case)
+
 
 PRONOUNS = {
-    "ich": Pronoun("ich", "mich", "mir", "mein", "mich", "ich"),
-    "du": Pronoun("du", "dich", "dir", "dein", "dich", "du"),
-    "er": Pronoun("er", "ihn", "ihm", "sein", "sich", "er"),
-    "sie": Pronoun("sie", "sie", "ihr", "ihr", "sich", "er"),
-    "es": Pronoun("es", "es", "ihm", "sein", "sich", "er"),
-    "wir": Pronoun("wir", "uns", "uns", "unser", "uns", "wir"),
-    "Sie": Pronoun("Sie", "Sie", "Ihnen", "Ihr", "sich", "wir"),
-    "sie alle": Pronoun("sie", "sie", "ihnen", "ihr", "sich", "wir"),
+    "ich": Pronoun("ich", "mich", "mir", "mein", "ich"),
+    "du": Pronoun("du", "dich", "dir", "dein", "du"),
+    "er": Pronoun("er", "ihn", "ihm", "sein", "er"),
+    "sie": Pronoun("sie", "sie", "ihr", "ihr", "er"),
+    "es": Pronoun("es", "es", "ihm", "sein", "er"),
+    "wir": Pronoun("wir", "uns", "uns", "unser", "wir"),
+    "Sie": Pronoun("Sie", "Sie", "Ihnen", "Ihr", "wir"),
+    "sie alle": Pronoun("sie", "sie", "ihnen", "ihr", "wir"),
 }
 
 
@@ -126,7 +128,7 @@ def noun(entry: Noun, case: Case, plural: bool) -> str:
 
 
 def genitive_ending(german: str) -> str:
-    if german.endswith(("nis", "us")):
+    if german.endswith(("nis", "Bus", "bus")):
         return "ses"
     last = re.split(r"[aeiouäöü]+", german.lower())
     short = len(last) == 2 and last[-1] not in {"", "h", "r"}

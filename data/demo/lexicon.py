@@ -60,7 +60,7 @@ class Adverb:
 
 @dataclass(frozen=True)
 class Argument:
-    """What a verb asks for: `role` is a case, a place (where, to, from, onto), a clause (dass, ob, zu), adj or called."""
+    """What a verb asks for: `role` is a case, prep, a place, a clause (dass, ob, zu) or a complement such as adj."""
 
     role: str
     case: Case = "acc"
@@ -83,7 +83,7 @@ class Verb:
     german: str  # without separable particle
     particle: str
     auxiliary: str
-    reflexive: bool
+    reflexive: Case | None  # of sich
     english: str  # the word that inflects
     rest: str  # further English words
     oneself: bool  # the English verb is reflexive as well
@@ -109,6 +109,34 @@ class Use:
     verb: Verb
     frame: Frame
     idiom: Idiom | None = None
+
+    @property
+    def name(self) -> str:
+        """The German infinitive."""
+        return self.verb.particle + self.verb.german
+
+    @property
+    def clausal(self) -> bool:
+        """Whether a clause is among the arguments."""
+        return any(argument.role in {"dass", "ob", "zu"} for argument in self.frame.arguments)
+
+    @property
+    def impersonal(self) -> bool:
+        """Whether the English subject is not the German one."""
+        return any(argument.role in {"experiencer", "exists"} for argument in self.frame.arguments)
+
+    @property
+    def object_at(self) -> int | None:
+        """The number of the direct object among the arguments; none if English puts a preposition before it."""
+        found = [k for k, a in enumerate(self.frame.arguments) if a.role == "acc" and not a.english]
+        return found[0] if found else None
+
+    @property
+    def passive(self) -> bool:
+        """Whether both languages can make the object the subject."""
+        dynamic = self.verb.aspect in {"act", "once"} and not self.verb.reflexive
+        told = any(argument.role == "dat" and not argument.english for argument in self.frame.arguments)
+        return dynamic and not (self.clausal or told) and self.object_at is not None
 
 
 def _kinds(text: str) -> Kinds:
@@ -205,7 +233,7 @@ def _verb(row: dict[str, str]) -> Verb:
         simple,
         particle,
         row["auxiliary"],
-        german.startswith("sich "),
+        "acc" if german.startswith("sich ") else None,
         inflected,
         " ".join(word for word in rest if word != "oneself"),
         "oneself" in rest,
@@ -224,11 +252,11 @@ def verbs() -> tuple[Verb, ...]:
 @cache
 def uses() -> tuple[Use, ...]:
     """Every verb in every frame, and the idioms; what is common in speech is there more than once."""
-    plain = [Use(verb, frame) for verb in verbs() for frame in verb.frames for _ in range(_COMMON.get(verb.german, 1))]
+    plain = [Use(verb, frame) for verb in verbs() for frame in verb.frames for _ in range(_COMMON.get(verb.german, 2))]
     return (*plain, *map(_idiom, table("idioms")))
 
 
-_COMMON = {"sein": 5, "haben": 3, "geben": 2, "gefallen": 2}
+_COMMON = {"sein": 9, "haben": 5, "geben": 4, "gefallen": 7, "schmecken": 4, "fehlen": 4}
 
 
 def _idiom(row: dict[str, str]) -> Use:
@@ -237,6 +265,8 @@ def _idiom(row: dict[str, str]) -> Use:
     sich = german[0] == "sich"
     bare = {"german": "sich " * sich + infinitive, "english": inflected, "frames": "", "where": "", "manner": ""}
     verb = _verb(row | bare)
+    if sich:
+        verb = replace(verb, reflexive="dat")  # the accusative is in the idiom
     pairs = (pair.partition("=") for pair in row["sure"].split())
     sure = {source: target for source, _, target in pairs}
     return Use(verb, Frame(_kinds(row["subject"]), ()), Idiom(" ".join(german[sich:]), english, sure))

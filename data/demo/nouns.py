@@ -43,6 +43,11 @@ class Nominal:
     contracts: bool = False  # begins with a definite article that a preposition may swallow
     tail: Words = ()
 
+    @property
+    def is_pronoun(self) -> bool:
+        """Whether it goes where personal pronouns go."""
+        return self.noun is None and self.definite
+
 
 class Determiner(NamedTuple):
     german: str
@@ -139,7 +144,13 @@ def nominal(draw: Draw, request: Request) -> Nominal:
     if free and "person" in request.kinds and draw.chance(request.pronouns):
         draw.note("pronoun")
         return pronoun(_other_speaker(draw, request.owner), request.case)
-    if free and not request.definite and draw.chance(0.04) and (found := _indefinite(draw, request)):
+    if (
+        free
+        and not request.definite
+        and request.pronouns
+        and draw.chance(0.04)
+        and (found := _indefinite(draw, request))
+    ):
         return found
     noun = draw.pick([entry for entry in nouns_of(request.kinds) if free or not entry.proper])
     if noun.proper:
@@ -151,7 +162,7 @@ def _indefinite(draw: Draw, request: Request) -> Nominal | None:
     """jemand, niemand, etwas, nichts."""
     referent = Referent.of("er", "he")
     if "person" in request.kinds:
-        source, target = draw.pick([("jemand", "someone"), ("niemand", "nobody")])
+        source, target = draw.weighted({("jemand", "someone"): 3, ("niemand", "nobody"): 1})
         ending = {"nom": "", "acc": "en", "dat": "em", "gen": "es"}[request.case]
         return Nominal(link(source + ending, target), referent, definite=False)
     if request.case == "acc" and request.kinds & {"thing", "text", "food", "gift"}:
@@ -160,12 +171,13 @@ def _indefinite(draw: Draw, request: Request) -> Nominal | None:
 
 
 def another(draw: Draw, request: Request, first: Nominal) -> Nominal:
-    """A noun phrase of the same kind as `first` with a different noun."""
-    kinds = request.kinds & first.noun.kinds if first.noun else request.kinds
-    while True:
-        second = nominal(draw, replace(request, kinds=kinds))
-        if first.phrase.en[-1].text != second.phrase.en[-1].text:
-            return second
+    """A noun phrase of the same kind as `first` with a different noun; `first` itself if there is none."""
+    noun = first.noun
+    kinds = request.kinds & noun.kinds if noun else request.kinds
+    kinds = frozenset(
+        n.german for n in nouns_of(kinds) if not noun or not noun.german.lower().endswith(n.german.lower())
+    )
+    return nominal(draw, replace(request, kinds=kinds)) if kinds else first
 
 
 def coordinated(draw: Draw, request: Request) -> Nominal:
@@ -173,6 +185,8 @@ def coordinated(draw: Draw, request: Request) -> Nominal:
     draw.note("coordination")
     first = nominal(draw, replace(request, pronouns=0))
     second = another(draw, replace(request, pronouns=0), first)
+    if second is first:
+        return first
     joined = first.phrase + link("und", "and") + second.phrase
     return Nominal(joined, Referent.of("sie alle", "they"), first.noun, True, first.definite)
 

@@ -27,7 +27,7 @@ NONE: Bonds = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word and its bonds. A link is sure where both ends hold a bond as sure, possible where only one of them does."""
+    """A word and its bonds: a link is sure where both ends hold a bond as sure, possible where one of them does."""
 
     text: str
     sure: Bonds = NONE
@@ -75,11 +75,16 @@ def merge(text: str, *parts: Word) -> Word:
 
 def gold(phrase: Phrase) -> GoldAlignment:
     """The links of a finished sentence, `(i, j)` = (German word, English word), zero-based."""
+    holders: dict[Bond, list[tuple[int, bool]]] = {}
+    for j, target in enumerate(phrase.en):
+        for bond in target.sure | target.possible:
+            holders.setdefault(bond, []).append((j, bond in target.sure))
     sure, possible = set(), set()
     for i, source in enumerate(phrase.de):
-        for j, target in enumerate(phrase.en):
-            if source.sure & target.sure:
-                sure.add((i, j))
-            elif source.sure & target.possible or source.possible & target.sure:
-                possible.add((i, j))
+        for bond in source.sure | source.possible:
+            for j, certain in holders.get(bond, ()):
+                if certain and bond in source.sure:
+                    sure.add((i, j))
+                elif certain or bond in source.sure:
+                    possible.add((i, j))
     return GoldAlignment(frozenset(sure), frozenset(sure | possible))

@@ -5,28 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from data.demo import english, german
+from data.demo.choices import DYNAMIC, PAST, PERSON, forms_of, uses_of_objects, uses_with
 from data.demo.clauses import COMMA, Clause, De, En, Part
-from data.demo.lexicon import Kinds, uses
 from data.demo.nouns import DUMMY, Nominal, Request, another, any_speaker, nominal, pronoun
 from data.demo.phrases import Phrase, link
-from data.demo.predicates import (
-    PAST,
-    PERSON,
-    Plan,
-    any_use,
-    can_be_passive,
-    forms_of,
-    infinitive,
-    is_impersonal,
-    predicate,
-    subject_for,
-    subordinate,
-    with_relative,
-)
+from data.demo.predicates import infinitive, predicate, subject_for, subordinate, with_relative
+from data.demo.scenes import Plan
 
 if TYPE_CHECKING:
     from data.demo.draw import Draw
-    from data.demo.lexicon import Use
+    from data.demo.lexicon import Kinds
 
 
 class Conjunction(NamedTuple):
@@ -62,16 +50,18 @@ _CONJUNCTIONS = (
     Conjunction("damit", "so that", _TOLD, frozenset({"could"}), 0.7),
     Conjunction("damit", "so that", frozenset({"present", "progressive", "future"}), frozenset({"can"}), 0.7),
 )
-_PURPOSEFUL = frozenset("gehen fahren kommen laufen warten bleiben fliegen rufen schreiben arbeiten lernen stehen".split())
+_PURPOSEFUL = frozenset(
+    "gehen fahren kommen laufen warten bleiben fliegen anrufen schreiben arbeiten lernen aufstehen besuchen".split()
+)
 STOP = link(".", ".")
 
 
 def simple(draw: Draw) -> Phrase:
     """A main clause with something before its verb."""
-    use, subject = any_use(draw), None
-    if not is_impersonal(use) and draw.chance(0.1):
+    use, subject = draw.pick(uses_with(clauses=True)), None
+    if not use.impersonal and draw.chance(0.15):
         subject = with_relative(draw, nominal(draw, Request(use.frame.subject, "nom", pronouns=0.1)))
-    passive = subject is None and can_be_passive(use) and draw.chance(0.1)
+    passive = subject is None and use.passive and draw.chance(0.15)
     clause = predicate(draw, Plan(use, subject, negated=draw.chance(0.14), passive=passive))
     return _reply(draw) + fronted(draw, clause) + STOP
 
@@ -107,7 +97,7 @@ def complex_sentence(draw: Draw) -> Phrase:
     """A main clause and a subordinate clause, in either order."""
     kind = draw.weighted({entry: entry.weight for entry in _CONJUNCTIONS})
     leads = draw.chance(0.35)
-    use = draw.pick([use for use in uses() if not _is_long(use) and forms_of(use, kind.main)])
+    use = draw.pick(uses_with(forms=kind.main))
     forms = forms_of(use, kind.main)
     plan = Plan(use, forms=forms, negated=draw.chance(0.1), embedded=leads, simple=True, adverbs=0.6)
     clause = predicate(draw, plan)
@@ -120,15 +110,11 @@ def complex_sentence(draw: Draw) -> Phrase:
     return clause.main() + COMMA + inner + STOP
 
 
-def _is_long(use: Use) -> bool:
-    return any(argument.role in {"dass", "ob", "zu"} for argument in use.frame.arguments)
-
-
 def compound(draw: Draw) -> Phrase:
     """Two main clauses; the second may go without its subject, or name it by a pronoun."""
     draw.note("coordination")
     source, target = draw.weighted({("und", "and"): 6, ("aber", "but"): 3, ("denn", "because"): 2})
-    first = predicate(draw, Plan(any_use(draw, simple=True), simple=True, embedded=True, adverbs=0.4))
+    first = predicate(draw, Plan(draw.pick(uses_with()), simple=True, embedded=True, adverbs=0.4))
     known, forms = first.subject, _same_time(first)
     again = None
     if known.referent != DUMMY and not _has_other_subject(first) and draw.chance(0.6):
@@ -136,7 +122,8 @@ def compound(draw: Draw) -> Phrase:
         if source == "und":
             again = Nominal(Phrase(), known.referent, known.noun, known.plural)
     kinds = (known.noun.kinds if known.noun else PERSON) if again else None
-    use = draw.pick([use for use in uses() if _goes_on(use, kinds, forms)])
+    options = uses_with(subject=kinds, forms=forms, personal=again is not None)
+    use = draw.pick([use for use in options if use.verb is not first.verb.verb] or options)
     second = predicate(draw, Plan(use, again, forms_of(use, forms), embedded=True, simple=True, adverbs=0.4))
     comma = COMMA if source in {"aber", "denn"} else Phrase()
     if source == "aber" and draw.chance(0.5):
@@ -149,32 +136,16 @@ def _same_time(clause: Clause) -> Kinds:
     return PAST if clause.when == "past" else frozenset({"future", "should"}) if clause.when == "future" else _NOW
 
 
-def _goes_on(use: Use, kinds: Kinds | None, forms: Kinds) -> bool:
-    suits = kinds is None or (bool(kinds & use.frame.subject) and not is_impersonal(use))
-    return suits and not _is_long(use) and bool(forms_of(use, forms))
-
-
 def _has_other_subject(clause: Clause) -> bool:
     """Whether the English subject is not the German one, so that they cannot be left out together."""
     return any(part.de is De.SUBJECT and part.en is not En.SUBJECT for part in clause.parts)
-
-
-def _transitive(forms: Kinds, kinds: Kinds | None = None) -> list[tuple[Use, int]]:
-    """Verbs of persons with a plain object (of these kinds) and its number."""
-    return [
-        (use, k)
-        for use in uses()
-        if PERSON & use.frame.subject and not _is_long(use) and forms_of(use, forms)
-        for k, argument in enumerate(use.frame.arguments)
-        if argument.role == "acc" and not argument.english and (kinds is None or kinds & argument.kinds)
-    ]
 
 
 def taken_up(draw: Draw) -> Phrase:
     """A thing and then its pronoun, which has a gender in German: einen Tisch ... ihn ↔ a table ... it."""
     draw.note("coordination", "anaphor")
     forms = draw.pick([PAST, _TOLD, _NOW, _AHEAD])
-    use, skip = draw.pick(_transitive(forms))
+    use, skip = draw.pick(uses_of_objects(forms))
     subject = subject_for(draw, PERSON, 0.3)
     determiner = draw.weighted({"a": 3, "the": 2, "my": 1, "this": 1})
     thing = nominal(draw, Request(use.frame.arguments[skip].kinds, "acc", subject.referent, determiner))
@@ -182,13 +153,15 @@ def taken_up(draw: Draw) -> Phrase:
     rank = De.ACC if thing.definite else De.INDEFINITE
     plan = Plan(use, subject, forms_of(use, forms), skip=skip, embedded=True, simple=True, adverbs=0.3)
     first = predicate(draw, plan).with_part(Part(thing.phrase, rank, En.OBJECT))
-    fitting = _transitive(forms, thing.noun.kinds)
-    other, place = draw.pick([(use, k) for use, k in fitting if len(use.frame.arguments) == 1])
+    fitting = [uses_of_objects(when, thing.noun.kinds, only=True) for when in (forms, PAST)]
+    other, place = draw.pick(fitting[0] + fitting[1])
     denied = draw.chance(0.2)
     again = pronoun(subject.referent, "nom")
     if not denied:
         again = Nominal(Phrase(), subject.referent, subject.noun, subject.plural)
-    plan = Plan(other, again, forms_of(other, forms), skip=place, embedded=True, simple=True, adverbs=0.4, negated=denied)
+    plan = Plan(
+        other, again, forms_of(other, forms), skip=place, embedded=True, simple=True, adverbs=0.4, negated=denied
+    )
     it = Part(pronoun(thing.referent, "acc").phrase, De.ACC_PRONOUN, En.PRONOUN)
     joint = COMMA + link("aber", "but") if denied else link("und", "and")
     return first.main() + joint + predicate(draw, plan).with_part(it).main() + STOP
@@ -198,7 +171,7 @@ def contrast(draw: Draw) -> Phrase:
     """nicht den Hund , sondern die Katze ↔ not the dog but the cat."""
     draw.note("coordination", "contrast")
     forms = PAST | {"future"}
-    use, skip = draw.pick([(use, k) for use, k in _transitive(forms) if len(use.frame.arguments) == 1])
+    use, skip = draw.pick(uses_of_objects(forms, only=True))
     plan = Plan(use, forms=forms_of(use, forms), skip=skip, simple=True, adverbs=0, negated=True)
     clause = predicate(draw, plan)
     request = Request(use.frame.arguments[skip].kinds, "acc", determiner=draw.pick(["the", "this"]))
@@ -211,8 +184,8 @@ def contrast(draw: Draw) -> Phrase:
 def purpose(draw: Draw) -> Phrase:
     """um ... zu, ohne ... zu ↔ in order to, without ...ing."""
     without = draw.chance(0.3)
-    options = [use for use in uses() if PERSON & use.frame.subject and use.verb.aspect in {"act", "once"}]
-    use = draw.pick([u for u in options if not (_is_long(u) or u.idiom) and (without or u.verb.german in _PURPOSEFUL)])
+    options = uses_with(subject=PERSON, aspects=DYNAMIC, idioms=False)
+    use = draw.pick([use for use in options if without or use.name in _PURPOSEFUL])
     clause = predicate(draw, Plan(use, simple=True, adverbs=0.5))
     who = clause.subject.referent
     if without:
@@ -225,7 +198,7 @@ def purpose(draw: Draw) -> Phrase:
 def judgement(draw: Draw) -> Phrase:
     """es ist schwierig für mich , das Buch zu lesen ↔ it is difficult for me to read the book."""
     draw.note("impersonal")
-    copula = next(u for u in uses() if u.verb.german == "sein" and u.frame.arguments[0].role == "adj")
+    copula = next(use for use in uses_with() if use.name == "sein" and use.frame.arguments[0].role == "adj")
     plan = Plan(
         copula, pronoun(DUMMY, "nom"), skip=0, embedded=True, simple=True, negated=draw.chance(0.2), adverbs=0.2
     )
@@ -242,12 +215,12 @@ def correlation(draw: Draw) -> Phrase:
     draw.note("comparison", "correlative", "verb-final")
     more = ("länger", "longer"), ("mehr", "more"), ("öfter", "more often")
     verbs = "arbeiten schlafen lernen warten tanzen lesen singen spielen fernsehen".split()
-    use = draw.pick([u for u in uses() if u.verb.particle + u.verb.german in verbs and PERSON & u.frame.subject])
+    use = draw.pick([use for use in uses_with(subject=PERSON) if use.name in verbs])
     subject = subject_for(draw, PERSON, 0.5)
     plan = Plan(use, subject, {"present": 1.0}, embedded=True, simple=True, adverbs=0)
     how = link("je", "the") + link(*draw.pick(more))
     first = predicate(draw, plan).with_part(Part(how, De.FRONT, En.LEAD)).verb_last()
-    become = next(u for u in uses() if u.verb.german == "werden")
+    become = next(use for use in uses_with() if use.name == "werden")
     moods = ("müde", "tired"), ("glücklich", "happy"), ("nervös", "nervous"), ("traurig", "sad")
     source, target = draw.pick(moods)
     then = link("desto", "the") + link(german.comparative(source, ""), english.degrees(target)[0])

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from data.demo import english, german
-from data.demo.phrases import NONE, Bond, Bonds, Phrase, Word, Words, words
+from data.demo.phrases import NONE, Bond, Bonds, Word, Words, words
 
 if TYPE_CHECKING:
     from data.demo.german import Tense
@@ -135,19 +135,18 @@ Chain: TypeAlias = list[tuple[Auxiliary, Bonds, Bonds]]
 
 
 def _auxiliaries(form: Form, main: MainVerb, passive: bool, gern: Bond | None) -> tuple[Chain, Chain]:
-    """Auxiliaries from the finite one inwards, each with its sure and possible bonds."""
-    left: Chain = []
-    right: Chain = []
+    """Auxiliaries from the finite one inwards, each with its sure and possible bonds.
+
+    One without partner may be linked to the partner of the verb that it helps: the passive auxiliary or the main verb.
+    """
     bonds = [frozenset({Bond()}) for _ in (*form.german, *form.english)]
-    core, helper = frozenset({main.core}), frozenset({main.helper})
-    for auxiliary, bond in zip(form.german, bonds, strict=False):
-        left.append((auxiliary, bond, NONE) if auxiliary.sure else (auxiliary, helper, core))
-    for auxiliary, bond in zip(form.english, bonds, strict=False):
-        right.append((auxiliary, bond, NONE) if auxiliary.sure else (auxiliary, NONE, core | helper))
+    voice, helper = frozenset({Bond()}), frozenset({main.helper})
+    helped = voice if passive else frozenset({main.core})
+    left = [(a, b, NONE) if a.sure else (a, helper, helped) for a, b in zip(form.german, bonds, strict=False)]
+    right = [(a, b, NONE) if a.sure else (a, NONE, helped | helper) for a, b in zip(form.english, bonds, strict=False)]
     if passive:
-        bond = frozenset({Bond()})
-        left.append((Auxiliary("werden", "participle"), bond, NONE))
-        right.append((Auxiliary("be", "participle"), bond, NONE))
+        left.append((Auxiliary("werden", "participle"), voice, NONE))
+        right.append((Auxiliary("be", "participle"), voice, NONE))
     if gern:
         right.append((GERN, frozenset({gern}), NONE))
     return left, right
@@ -224,7 +223,9 @@ def _to(governed: str, core: Bond) -> Words:
 
 
 def _is_operator(first: Auxiliary) -> bool:
-    return first.lemma.split()[0] in english.MODALS | {"be"} or first.lemma == "have" and first.governs == "participle"
+    return first.lemma.split()[0] in english.MODALS | {"be"} or (
+        first.lemma == "have" and first.governs == "participle"
+    )
 
 
 def _english_form(lemma: str, form: str, tense: Tense, subject: Referent) -> str:

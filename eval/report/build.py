@@ -92,7 +92,7 @@ def payload(report: Report, max_pairs: int = MAX_PAIRS, budget: int = BUDGET) ->
             break
         links[number] = packed
     matrices, soft_of = _pack_matrices(report.systems, list(links), sizes, budget - used)
-    found = {
+    found: dict[str, object] = {
         "alphabet": ALPHABET,
         "pairs": [_pair(pair, report.gold[k] if report.gold else None) for k, pair in enumerate(pairs)],
         "matrices": matrices,

@@ -1,6 +1,6 @@
 // The soft alignment as a heat map: a row for each target word, a column for each source word, links marked.
 
-const CELL = { least: 12, most: 26 }; // pixels
+const CELL = { least: 14, most: 26 }; // pixels
 const LETTERS = 14; // most letters of a word that are shown, where a wide one counts as two
 const WIDE = /[\u1100-\u11ff\u2e80-\uffef]/u;
 

@@ -41,7 +41,7 @@ function strand(i, j, kind, width) {
     }),
     mark(kind, x, y),
   );
-  Object.assign(group.dataset, { source: i, target: j });
+  Object.assign(group.dataset, { source: i, target: j, kind });
   return group;
 }
 
@@ -53,7 +53,7 @@ function lightLinks(box, focus) {
   for (const group of box.querySelectorAll("g")) {
     const on = focus !== null && Number(group.dataset[focus.side]) === focus.index;
     group.classList.toggle("dim", focus !== null && !on);
-    if (on) lit[other[focus.side]].add(Number(group.dataset[other[focus.side]]));
+    if (on && group.dataset.kind !== "open") lit[other[focus.side]].add(Number(group.dataset[other[focus.side]]));
   }
   for (const item of box.querySelectorAll("li")) {
     item.classList.toggle("lit", lit[item.dataset.side].has(Number(item.dataset.index)));

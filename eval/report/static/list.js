@@ -14,8 +14,8 @@ const wordsOf = (at) => [...data.pairs[at].source, ...data.pairs[at].target];
 const query = () => by("search").value.trim().toLowerCase();
 const matches = (word) => query() !== "" && word.toLowerCase().includes(query());
 
-/** Fill the list; the chosen pair stays chosen if it is still in it. */
-function fillList() {
+/** Fill the list; to `keep` the chosen pair, it must still be in it. */
+function fillList(keep = true) {
   const system = data.systems[state.system];
   listed = data.pairs.map((_, at) => ({ at, ...tally(judge(system, at)) }));
   if (query()) listed = listed.filter(({ at }) => wordsOf(at).some(matches));
@@ -24,7 +24,8 @@ function fillList() {
   by("count").textContent = `${listed.length} of ${data.pairs.length} pairs`;
   by("list").replaceChildren(...listed.map(listItem));
   by("pair").hidden = listed.length === 0;
-  if (listed.length) pickPair(listed.some(({ at }) => at === state.pair) ? state.pair : listed[0].at);
+  if (!listed.length) return;
+  pickPair(keep && listed.some(({ at }) => at === state.pair) ? state.pair : listed[0].at);
 }
 
 function listItem({ at, aer }) {
@@ -51,7 +52,7 @@ function pickPair(at) {
   showPair();
 }
 
-/** The pair `by` places further down the list, as far as it goes. */
+/** Choose the pair so many steps further down the list, as far as it goes. */
 function stepPair(steps) {
   const place = listed.findIndex(({ at }) => at === state.pair) + steps;
   if (listed.length) pickPair(listed[Math.max(0, Math.min(listed.length - 1, place))].at);

@@ -6,12 +6,19 @@ function pickSystem(number) {
   state.system = number;
   const system = data.systems[number];
   by("system").value = number;
+  markRow(number);
+  tellAbout(system);
+  fillList();
+}
+
+/** The card of the system's method, how its figures were made, and the chart of layers. */
+function tellAbout(system) {
   by("chosen").textContent = labelOf(system);
   by("signature").textContent = system.signature ?? "";
-  for (const card of document.querySelectorAll(".card")) card.hidden = card.dataset.card !== system.name;
-  markRow(number);
+  const cards = [...document.querySelectorAll(".card")];
+  for (const card of cards) card.hidden = card.dataset.card !== system.name;
+  by("about").hidden = !system.signature && cards.every((card) => card.hidden);
   if (data.systems.some((other) => other.layer !== null)) drawLayers(by("layers"), system, pickSystem);
-  fillList();
 }
 
 const labelOf = ({ name, details, direction, pooling }) => [name, details, direction, pooling].filter(Boolean).join(", ");
@@ -19,8 +26,8 @@ const labelOf = ({ name, details, direction, pooling }) => [name, details, direc
 /** The next system that the page has links of, or the one before. */
 function stepSystem(steps) {
   const select = by("system");
-  const place = select.selectedIndex + steps;
-  if (select.options[place]) pickSystem(Number(select.options[place].value));
+  const option = select.options[select.selectedIndex + steps];
+  if (option) pickSystem(Number(option.value));
 }
 
 function startTools() {
@@ -28,7 +35,8 @@ function startTools() {
     if (system.links !== null) by("system").append(new Option(labelOf(system), number));
   });
   by("system").addEventListener("change", () => pickSystem(Number(by("system").value)));
-  for (const id of ["order", "erring", "search"]) by(id)?.addEventListener("input", fillList);
+  for (const id of ["erring", "search"]) by(id)?.addEventListener("input", () => fillList());
+  by("order").addEventListener("input", () => fillList(false));
   by("previous").addEventListener("click", () => stepPair(-1));
   by("next").addEventListener("click", () => stepPair(1));
   by("list").addEventListener("click", (event) => {
@@ -85,10 +93,10 @@ function stepWord(item, key) {
   const column = item.parentElement;
   const [source, , target] = by("links").children;
   const across = { ArrowLeft: source, ArrowRight: target }[key];
-  const place = [...column.children].indexOf(item);
+  const index = Number(item.dataset.index);
   const next = across
-    ? across.children[Math.min(place, across.children.length - 1)]
-    : column.children[place + (key === "ArrowDown" ? 1 : -1)];
+    ? across.children[Math.min(index, across.children.length - 1)]
+    : column.children[index + (key === "ArrowDown" ? 1 : -1)];
   next?.focus();
 }
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load_file, save_file
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
 from data.bitext import Pair
@@ -20,20 +21,22 @@ SIZE |= {"encoder_attention_heads": 2, "decoder_attention_heads": 2, "encoder_ff
 SIZE |= {"dropout": 0.1, "scale_embedding": True}
 SPECIAL = ["<s>", "<pad>", "</s>", "<unk>"]
 
+PROMPT = "translate English to German: "
+
 Languages = dict[str, str]
 
 
 def train_sentencepiece(path: Path, **options: Any) -> list[str]:
-    """Train a SentencePiece model of about 80 pieces and give its pieces."""
+    """Train a SentencePiece model of about 90 pieces and give its pieces."""
     rng = random.Random(0)
-    lines = [" ".join(rng.choices(WORDS, k=8)) for _ in range(300)]
+    lines = [" ".join(rng.choices(WORDS, k=8)) for _ in range(300)] + [PROMPT] * 20
     model = io.BytesIO()
     SentencePieceTrainer.train(
         sentence_iterator=iter(lines),
         model_writer=model,
         hard_vocab_limit=False,
         minloglevel=2,
-        **{"vocab_size": 80, **options},
+        **{"vocab_size": 90, **options},
     )
     path.write_bytes(model.getvalue())
     processor = SentencePieceProcessor(model_file=str(path))
@@ -63,7 +66,9 @@ def save_model(folder: Path, class_name: str, **settings: Any) -> None:
 
 def marian(folder: Path, tags: tuple[str, ...] = (), separate: bool = False) -> Languages:
     sides = ("source", "target")
-    pieces = [train_sentencepiece(folder / f"{side}.spm", seed_sentencepiece_size=1000 + i) for i, side in enumerate(sides)]
+    pieces = [
+        train_sentencepiece(folder / f"{side}.spm", seed_sentencepiece_size=1000 + i) for i, side in enumerate(sides)
+    ]
     # As in the models of OPUS: ids of their own, <pad> last, which starts the decoder.
     vocabulary = ["</s>", "<unk>", *tags, *sorted({*pieces[0], *pieces[1]} - {"<s>", "</s>", "<unk>"}), "<pad>"]
     target = ["</s>", "<unk>", *sorted(set(pieces[1]) - {"<s>", "</s>", "<unk>"})[:-5], "<pad>"]
@@ -159,25 +164,37 @@ def t5(folder: Path) -> Languages:
     from transformers import T5Tokenizer
 
     train_sentencepiece(folder / "spiece.model", pad_id=0, eos_id=1, unk_id=2, bos_id=-1)
-    T5Tokenizer.from_pretrained(folder).save_pretrained(folder)
+    tokenizer = T5Tokenizer.from_pretrained(folder)
+    tokenizer.save_pretrained(folder)
     tasks = {
         "summarization": {"prefix": "summarize: "},
-        "translation_en_to_de": {"prefix": "translate English to German: "},
+        "translation_en_to_de": {"prefix": PROMPT},
     }
-    save_t5(folder, "T5ForConditionalGeneration", task_specific_params=tasks)
+    save_t5(folder, "T5ForConditionalGeneration", len(tokenizer), task_specific_params=tasks, num_decoder_layers=2)
     return {"source_lang": "en", "target_lang": "de"}
 
 
-def save_t5(folder: Path, class_name: str, **settings: Any) -> None:
-    size = {"d_model": 8, "d_kv": 3, "d_ff": 12, "num_layers": 2, "num_decoder_layers": 3, "num_heads": 2}
-    ids = {"pad_token_id": 0, "decoder_start_token_id": 0, "eos_token_id": 1}
-    save_model(folder, class_name, vocab_size=450, **size, **ids, **settings)
+def save_t5(folder: Path, class_name: str, pieces: int, tied: bool = True, **settings: Any) -> None:
+    size = {"d_model": 8, "d_kv": 3, "d_ff": 12, "num_layers": 2, "num_heads": 2}
+    ids = {"pad_token_id": 0, "decoder_start_token_id": 0, "eos_token_id": 1, "tie_word_embeddings": tied}
+    save_model(folder, class_name, vocab_size=pieces, **size, **ids, **settings)
+    if not tied:  # as from version 1.1 on, with an output layer of its own
+        weights = load_file(folder / "model.safetensors")
+        save_file({**weights, "lm_head.weight": torch.randn(pieces, 8).double()}, folder / "model.safetensors")
+        write_json(
+            folder / "config.json", json.loads((folder / "config.json").read_text()) | {"tie_word_embeddings": False}
+        )
 
 
 def mt5(folder: Path) -> Languages:
     t5(folder)
     (folder / "spiece.model").unlink()  # what save_pretrained writes is tokenizer.json alone
-    save_t5(folder, "MT5ForConditionalGeneration", feed_forward_proj="gated-gelu", tie_word_embeddings=False)
+    from transformers import AutoTokenizer
+
+    pieces = len(AutoTokenizer.from_pretrained(folder))
+    save_t5(
+        folder, "MT5ForConditionalGeneration", pieces, tied=False, num_decoder_layers=3, feed_forward_proj="gated-gelu"
+    )
     return {}
 
 
@@ -187,8 +204,16 @@ def madlad(folder: Path) -> Languages:
     tags = {"user_defined_symbols": ["<2de>", "<2zh>"], "byte_fallback": True, "vocab_size": 350}
     train_sentencepiece(folder / "spiece.model", unk_id=0, bos_id=-1, eos_id=2, pad_id=1, **tags)
     write_json(folder / "tokenizer_config.json", {"tokenizer_class": "T5Tokenizer", "extra_ids": 0})
-    T5Tokenizer.from_pretrained(folder).save_pretrained(folder)
-    save_t5(folder, "T5ForConditionalGeneration", feed_forward_proj="gated-gelu", tie_word_embeddings=False)
+    tokenizer = T5Tokenizer.from_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    save_t5(
+        folder,
+        "T5ForConditionalGeneration",
+        len(tokenizer),
+        tied=False,
+        num_decoder_layers=3,
+        feed_forward_proj="gated-gelu",
+    )
     return {"target_lang": "de"}
 
 
