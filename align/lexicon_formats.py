@@ -18,6 +18,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from align.lexicon import MEASURES, NULL, Entry, Lexicon
 from align.lexicon_input import NUMBER
+from data.corpus import pyarrow
 from data.errors import UsageError, printable, unknown_name
 from data.streams import STANDARD_STREAM, write_atomically, write_bytes_atomically
 
@@ -251,13 +252,3 @@ def _write_parquet(lexicon: Lexicon, path: str, style: Style) -> None:
         while batch := list(islice(entries, _BATCH)):
             rows = [_document(entry, lexicon) for entry in batch]
             writer.write_table(pa.Table.from_pylist(rows, schema))
-
-
-def pyarrow() -> tuple[Any, Any]:
-    """The modules `pyarrow` and `pyarrow.parquet`. Raises UsageError where they are not installed."""
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise UsageError("Parquet needs pyarrow: pip install 'nmt-align[parquet]'") from None
-    return pyarrow, pyarrow.parquet

@@ -8,9 +8,10 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from align.lexicon import NULL, Entry
-from align.lexicon_formats import COLUMNS, pyarrow
+from align.lexicon_formats import COLUMNS
 from align.lexicon_input import NUMBER
 from data.bitext import tokenize
+from data.corpus import pyarrow
 from data.errors import DataError, printable, unknown_name
 from data.streams import read_lines
 
@@ -73,9 +74,7 @@ def _no_constant(name: str) -> None:
 
 
 def _parquet(path: str) -> Iterator[Entry]:
-    _, pq = pyarrow()
-    from pyarrow import ArrowException
-
+    pa, pq = pyarrow()
     number = 0
     try:
         with pq.ParquetFile(path) as file:
@@ -86,7 +85,7 @@ def _parquet(path: str) -> Iterator[Entry]:
                 for row in batch.to_pylist():
                     number += 1
                     yield _from_object(row, path, number)
-    except (ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError) as error:
         raise DataError(f"cannot be read as Parquet: {error}", path) from None
 
 
@@ -106,7 +105,8 @@ def _from_object(row: Any, path: str, number: int) -> Entry:
 
 
 def _is_phrase(text: str) -> bool:
-    return " ".join(tokenize(text)) == text != "" and "\n" not in text
+    plain = "\n" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+    return plain and " ".join(tokenize(text)) == text != ""
 
 
 def _checked(source: str, target: str, counts: Sequence[float], path: str, number: int) -> Entry:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,7 @@ MOST_UNKNOWN = 0.2
 
 @dataclass(frozen=True)
 class Aligned:
-    """The alignment of one pair. `status`: `ok`, `empty`, `too_long`, `non_finite`.
+    """The alignment of one pair. `status`: `ok`, `empty`, `too_long`, `non_finite`, `oom` (out of memory).
 
     `scores` holds for each link its share of the row; `matrix` is the soft alignment of words, [J, I].
     """
@@ -91,13 +91,39 @@ def _align_window(
 ) -> Iterator[Aligned]:
     done: dict[int, Aligned] = {}
     for group in plan_batches([e for e in encoded if e.status == "ok"], batch_pieces):
+        for result in _align_group(model, group, method, how):
+            done[result.encoded.pair.id] = result
+    for pair in encoded:
+        yield done.pop(pair.pair.id) if pair.status == "ok" else unaligned(pair)
+
+
+def _align_group(model: TranslationModel, group: list[Encoded], method: Method, how: Extraction) -> Iterator[Aligned]:
+    """The results of a batch. Where memory is short it is halved, down to single pairs, which then end as `oom`."""
+    try:
         batch = model.batch(group)
         with torch.no_grad():
             scores = method.scores(model, batch)
-        for pair, found in zip(group, extract(scores, batch, how), strict=True):
-            done[pair.pair.id] = aligned(pair, found)
-    for pair in encoded:
-        yield done.pop(pair.pair.id) if pair.status == "ok" else unaligned(pair)
+        found = extract(scores, batch, how)
+    except (MemoryError, RuntimeError) as error:
+        if not _out_of_memory(error):
+            raise
+    else:
+        yield from map(aligned, group, found)
+        return
+    # Not in the handler: the error would keep the tensors of the attempt.
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    if len(group) == 1:
+        yield unaligned(replace(group[0], status="oom"))
+        return
+    half = len(group) // 2
+    yield from _align_group(model, group[:half], method, how)
+    yield from _align_group(model, group[half:], method, how)
+
+
+def _out_of_memory(error: Exception) -> bool:
+    """Whether memory was short; PyTorch has no class of its own for that on CPU."""
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in str(error)
 
 
 def aligned(pair: Encoded, found: Extracted) -> Aligned:

@@ -10,9 +10,9 @@ example by
 
 Folders hold `train.src.gz` and `train.tgt.gz`, and `src`, `tgt` and `gold` (zero-based, `p` for possible).
 
-A file of links may also be of the gold text alone. Two questions are asked. "gold text": of the lexicon read off the gold sentences alone, which entries are right and
-which are missing (precision and recall of entries)? "all text": are the best translations of a word, over all text,
-among those of the gold (precision at 1, 5, 10)?
+A file of links may also be of the gold text alone. Two questions are asked. "gold text": of the lexicon read off the
+gold sentences alone, which entries are right and which are missing (precision and recall of entries)? "all text":
+are the best translations of a word, over all text, among those of the gold (precision at 1, 5, 10)?
 """
 
 from __future__ import annotations

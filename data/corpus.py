@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("nmt_align")
 
 _XML_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+_TMX_CODES = {"bpt", "ept", "it", "ph", "ut"}
 _ROWS = 1000  # of a Parquet file in memory
 
 
@@ -128,13 +129,9 @@ def _words(side: Any, name: str, path: str, line: int) -> tuple[str, ...]:
     if not isinstance(words, list | tuple) or not all(isinstance(word, str) for word in words):
         raise DataError(f"field {printable(name)} is neither a list of words nor a string", path, line)
     for word in words:
-        if not word or set(word) & set(" \t\n") or not word.isprintable() and _has_surrogate(word):
+        if not word or any(c in " \t\n" or "\ud800" <= c <= "\udfff" for c in word):
             raise DataError(f"{printable(word)} in field {printable(name)} is not a word", path, line)
     return tuple(words)
-
-
-def _has_surrogate(word: str) -> bool:
-    return any("\ud800" <= c <= "\udfff" for c in word)
 
 
 def read_parquet(path: str, fields: tuple[str, str] = ("src", "tgt")) -> Iterator[Pair]:
@@ -161,7 +158,7 @@ def read_parquet(path: str, fields: tuple[str, str] = ("src", "tgt")) -> Iterato
 def read_tmx(path: str, languages: tuple[str, str]) -> Iterator[Pair]:
     """Pairs of a translation memory (TMX 1.4); units without one of `languages` are left out and counted.
 
-    A language is given as in the file or without its region (`en` finds `en-GB`). Of inline elements the text stays.
+    A language is given as in the file or without its region (`en` finds `en-GB`). Inline codes are dropped.
     Nothing outside the file is read: no entities, no DTD, no network.
 
     Raises:
@@ -174,35 +171,47 @@ def read_tmx(path: str, languages: tuple[str, str]) -> Iterator[Pair]:
         raise UsageError("TMX needs lxml: pip install 'nmt-align[tmx]'") from None
     safely = {"resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": False}
     number = skipped = 0
-    try:
-        with open_bytes(path) as stream:
+    with open_bytes(path) as stream:
+        try:
             for _, unit in etree.iterparse(stream, events=("end",), tag="tu", **safely):
-                sides = _sides(unit, languages)
-                if None in sides:
+                source, target = _sides(unit, languages, path)
+                if source is None or target is None:
                     skipped += 1
                 else:
-                    yield Pair(number, *map(tokenize, sides))
+                    yield Pair(number, source, target)
                     number += 1
                 unit.clear()
                 while unit.getprevious() is not None:
                     del unit.getparent()[0]
-    except etree.XMLSyntaxError as error:
-        raise DataError(f"not well-formed TMX: {error.msg}", path, error.lineno) from None
+        except etree.XMLSyntaxError as error:
+            raise DataError(f"not well-formed TMX: {error.msg}", path, error.lineno) from None
     if skipped:
         log.warning("Note: %s: %d units without %s or %s left out", path, skipped, *languages)
 
 
-def _sides(unit: Any, languages: tuple[str, str]) -> list[str | None]:
-    """The text of a unit in each language, on one line."""
-    found: dict[str, str] = {}
+def _sides(unit: Any, languages: tuple[str, str], path: str) -> list[tuple[str, ...] | None]:
+    """The words of a unit in each language."""
+    found: dict[str, tuple[str, ...]] = {}
     for variant in unit.iterchildren("tuv"):
         name = (variant.get(_XML_LANGUAGE) or variant.get("lang") or "").lower()
         segment = variant.find("seg")
         if segment is not None:
-            text = " ".join("".join(segment.itertext()).split())
+            words = tokenize("".join(_text(segment, path)).replace("\n", " "))
             for key in (name, name.partition("-")[0]):
-                found.setdefault(key, text)
+                found.setdefault(key, words)
     return [found.get(language.lower()) for language in languages]
+
+
+def _text(element: Any, path: str) -> Iterator[str]:
+    """The text of a segment, without the codes of another format that are marked in it."""
+    yield element.text or ""
+    for child in element:
+        if isinstance(child.tag, str):
+            if child.tag not in _TMX_CODES:
+                yield from _text(child, path)
+        elif child.text.startswith("&"):
+            raise DataError(f"entity {printable(child.text)}, which is not looked up", path, child.sourceline)
+        yield child.tail or ""
 
 
 def pyarrow() -> tuple[Any, Any]:

@@ -11,7 +11,7 @@ import os
 import re
 import secrets
 import sys
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, BinaryIO, cast
 
@@ -41,8 +41,8 @@ def _open_zstandard(stream: BinaryIO) -> IO[bytes]:
 # What compressed input begins with, and how it is opened (None: named in the error, not read).
 COMPRESSIONS: dict[str, tuple[re.Pattern[bytes], Callable[[BinaryIO], IO[bytes]] | None]] = {
     "gzip": (re.compile(rb"\x1f\x8b"), lambda stream: cast("IO[bytes]", gzip.GzipFile(fileobj=stream))),
-    "bzip2": (re.compile(rb"BZh[1-9]1AY&SY"), lambda stream: cast("IO[bytes]", bz2.BZ2File(stream))),
-    "xz": (re.compile(rb"\xfd7zXZ\x00"), lambda stream: cast("IO[bytes]", lzma.LZMAFile(stream))),
+    "bzip2": (re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"), lambda stream: cast("IO[bytes]", bz2.BZ2File(stream))),
+    "xz": (re.compile(rb"\xfd7zXZ\x00"), lambda stream: cast("IO[bytes]", lzma.LZMAFile(stream))),  # noqa: SIM115
     "zstandard": (re.compile(rb"\x28\xb5\x2f\xfd"), _open_zstandard),
     "zip": (re.compile(rb"PK\x03\x04"), None),
 }
@@ -86,46 +86,38 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
 
 
 def _raw_lines(path: str | Path) -> Iterator[bytes]:
-    """Lines as bytes with their ends; errors of the system and of decompression become `DataError`."""
-    number, packed = 0, None
+    """Lines as bytes with their ends."""
+    number = 0
+    with open_bytes(path) as stream:
+        while raw := stream.readline(MAX_LINE_BYTES + 1):
+            number += 1
+            if len(raw) > MAX_LINE_BYTES:
+                raise DataError(f"line of more than {MAX_LINE_BYTES >> 20} MiB", path, number)
+            yield raw
+
+
+@contextmanager
+def open_bytes(path: str | Path) -> Iterator[IO[bytes]]:
+    """The decompressed bytes of `path`. Errors of the system and of decompression become `DataError`."""
+    from_stdin, packed = str(path) == STANDARD_STREAM, None
     try:
-        with _open(path) as (stream, packed):
-            while raw := stream.readline(MAX_LINE_BYTES + 1):
-                number += 1
-                if len(raw) > MAX_LINE_BYTES:
-                    raise DataError(f"line of more than {MAX_LINE_BYTES >> 20} MiB", path, number)
-                yield raw
+        with ExitStack() as files:
+            stream = sys.stdin.buffer if from_stdin else files.enter_context(open(path, "rb"))
+            if not isinstance(stream, io.BufferedReader):
+                stream = io.BufferedReader(cast("io.RawIOBase", stream))
+            packed = next((name for name, (magic, _) in COMPRESSIONS.items() if magic.match(stream.peek(16))), None)
+            opener = COMPRESSIONS[packed][1] if packed else None
+            if packed and opener is None:
+                raise DataError(f"{packed} data is not read; decompress it first, or pipe it in as -", path)
+            yield files.enter_context(opener(stream)) if opener else stream
     except (AlignError, MemoryError):
         raise
     except Exception as error:  # each kind of compression has errors of its own
         if packed and getattr(error, "errno", None) is None:
-            raise DataError(f"damaged or cut-off {packed} data ({error})", path, number + 1) from None
+            raise DataError(f"damaged or cut-off {packed} data ({error})", path) from None
         if isinstance(error, OSError):
             raise DataError(f"cannot be read: {error.strerror or error}", path) from None
         raise
-
-
-@contextmanager
-def _open(path: str | Path) -> Iterator[tuple[IO[bytes], str | None]]:
-    """The decompressed bytes of `path`, and the name of their compression."""
-    from_stdin = str(path) == STANDARD_STREAM
-    stream = sys.stdin.buffer if from_stdin else open(path, "rb")  # noqa: SIM115 (closed below)
-    try:
-        buffered = stream
-        if not isinstance(buffered, io.BufferedReader):
-            buffered = io.BufferedReader(cast("io.RawIOBase", stream))
-        head = buffered.peek(16)
-        for name, (magic, opener) in COMPRESSIONS.items():
-            if magic.match(head):
-                if opener is None:
-                    raise DataError(f"{name} data is not read; decompress it first, or pipe it in as -", path)
-                with opener(buffered) as unpacked:
-                    yield unpacked, name
-                return
-        yield buffered, None
-    finally:
-        if not from_stdin:
-            stream.close()
 
 
 def check_paths(

@@ -46,13 +46,14 @@ def plot(alignment: str, number: int, output: str, font: tuple[str, ...], links:
     if soft is None:
         raise DataError(f"there is no pair {number}", alignment)
     figure = heat_map(soft, links=links, fonts=font)
+    # Without a date, equal input gives equal bytes.
+    undated = {"CreationDate": None} if suffix == ".pdf" else None
     with write_bytes_atomically(output) as out, warnings.catch_warnings(record=True) as caught:
-        warnings.filterwarnings("always", message="Glyph .* missing from font")
-        # Without a date, equal input gives equal bytes.
-        undated = {"CreationDate": None} if suffix == ".pdf" else None
+        warnings.simplefilter("always")
         figure.savefig(out, format=suffix[1:], dpi=200, bbox_inches="tight", metadata=undated)
-    if caught:
-        click.echo(f"note: the font lacks {len(caught)} of the characters; --font names one that has them", err=True)
+    for message in sorted({str(warning.message) for warning in caught}):
+        hint = "; --font names a font that has it" if message.startswith("Glyph") else ""
+        click.echo(f"note: {message}{hint}", err=True)
 
 
 def heat_map(soft: SoftAlignment, *, links: bool = True, fonts: Sequence[str] = ()) -> Figure:

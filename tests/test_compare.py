@@ -96,6 +96,19 @@ def test_all_methods_both_directions(folder):
     assert "1 pairs are empty" in result.stderr
 
 
+def test_reports_hold_every_system_and_pair(folder, tmp_path):
+    pages = [tmp_path / "compare.html", tmp_path / "run.html"]
+    result = compare(folder, "--methods", "attention", "--report", pages[0], "--format", "json")
+    run(folder, "--method", "attention", "-o", tmp_path / "links", "--report", pages[1])
+    rows = json.loads(result.stdout)
+    data = [page.read_text().partition('id="data">')[2].partition("</script>")[0] for page in pages]
+    compared, ran = map(json.loads, data)
+    assert [system["signature"] for system in compared["systems"]] == [row["signature"] for row in rows]
+    assert len(compared["pairs"]) == len(ran["pairs"]) == 12
+    assert ran["pairs"] == [{k: pair[k] for k in ("line", "source", "target")} for pair in compared["pairs"]]
+    assert {len(system["links"]) for system in compared["systems"] + ran["systems"]} == {12}
+
+
 def test_compare_agrees_with_run_and_score(folder, tmp_path):
     rows = json.loads(compare(folder, "--methods", "gradient-x-input:sign=absolute", "--format", "json").stdout)
     for row in rows:

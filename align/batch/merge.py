@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from align.batch.journal import outcomes
 from align.batch.run import is_whole
 from align.batch.shard import DIGITS, read_records
-from align.lexicon_formats import pyarrow
+from data.corpus import pyarrow
 from data.errors import AlignError, DataError
 from data.links import format_links
 from data.streams import write_atomically, write_bytes_atomically
@@ -35,7 +35,7 @@ class Outputs:
         links: Pharaoh, line n for pair n.
         scores: as many numbers a line as there are links.
         statuses: one word a line.
-        text: (source, target), the words that links count, joined by spaces.
+        source_words, target_words: the words that links count, joined by spaces.
         jsonl: words, links with scores, status and signature of each pair.
         parquet: the same as a table.
     """
@@ -43,7 +43,8 @@ class Outputs:
     links: str | None = None
     scores: str | None = None
     statuses: str | None = None
-    text: tuple[str, str] | None = None
+    source_words: str | None = None
+    target_words: str | None = None
     jsonl: str | None = None
     parquet: str | None = None
 
@@ -117,8 +118,8 @@ def _writers(files: ExitStack, outputs: Outputs, signature: str) -> Iterator[Wri
     yield from lines(outputs.links, lambda record: format_links(frozenset(record.scores)))
     yield from lines(outputs.scores, _scores)
     yield from lines(outputs.statuses, lambda record: record.status)
-    yield from lines(outputs.text and outputs.text[0], lambda record: " ".join(record.source))
-    yield from lines(outputs.text and outputs.text[1], lambda record: " ".join(record.target))
+    yield from lines(outputs.source_words, lambda record: " ".join(record.source))
+    yield from lines(outputs.target_words, lambda record: " ".join(record.target))
     yield from lines(outputs.jsonl, lambda record: record.as_json(method=signature))
     if outputs.parquet is not None:
         yield _parquet(files, outputs.parquet, signature)

@@ -200,7 +200,9 @@ def _refuse(plan: Plan, now: dict[str, Scalar]) -> None:
     names = sorted(plan.identity.keys() | now.keys())
     changed = [name for name in names if plan.identity.get(name) != now.get(name)]
     if changed:
-        lines = "".join(f"\n  {name}: {_short(plan.identity.get(name))}, now {_short(now.get(name))}" for name in changed)
+        lines = "".join(
+            f"\n  {name}: {_short(plan.identity.get(name))}, now {_short(now.get(name))}" for name in changed
+        )
         raise AlignError(
             f"{plan.folder}: planned differently, so the results would not fit together; undo the change or plan "
             f"in a new folder:{lines}"

@@ -75,6 +75,8 @@ def run_batch(
         AlignError: the plan does not fit any more, another process works on these shards, or output cannot be written.
     """
     plan.check_unchanged()
+    if not numbers:
+        return Progress(0)
     with locked_range(plan.folder / "runs", numbers[0], numbers[-1]) as log:
         _sweep(plan, numbers)
         done = {n: o for n, o in outcomes(plan).items() if n in numbers and is_whole(plan, o)}

@@ -39,15 +39,16 @@ def status(plan: Plan) -> dict[str, Any]:
 def status_lines(state: dict[str, Any]) -> list[str]:
     """`status` for people."""
     shards, pairs = state["shards"], state["pairs"]
-    worker_rate = f"{pairs['done'] / state['seconds']:,.0f} pairs/s a worker" if state["seconds"] else "no speed yet"
+    speed = f"{pairs['done'] / state['seconds']:,.0f} pairs/s a worker" if state["seconds"] else "no speed yet"
     counts = ", ".join(f"{count:,} {name}" for name, count in state["statuses"].items())
+    running = (
+        f"shards {run['shards']}: at work on {run.get('host')}, process {run.get('pid')}, since {run.get('started')}"
+        for run in state["running"]
+    )
     return [
-        f"{pairs['done']:,} of {pairs['total']:,} pairs, {shards['done']:,} of {shards['total']:,} shards, {worker_rate}",
+        f"{pairs['done']:,} of {pairs['total']:,} pairs, {shards['done']:,} of {shards['total']:,} shards, {speed}",
         *([f"statuses: {counts}"] if counts else []),
         *([f"not begun or at work: {state['open']}"] if state["open"] else []),
         *(f"shard {number} failed: {error}" for number, error in state["failed"].items()),
-        *(
-            f"shards {run['shards']}: at work on {run.get('host')}, process {run.get('pid')}, since {run.get('started')}"
-            for run in state["running"]
-        ),
+        *running,
     ]

@@ -66,9 +66,7 @@ def _all_layers(log_probs: Tensor, blocks: Sequence[AttentionBlock]) -> list[tup
         for layer, gradient in enumerate(gradients):  # [K, B, T, D]
             own[layer].append(gradient[torch.arange(len(gradient)), :, torch.arange(rows.start, rows.stop)])
             summed[layer].append(gradient.sum(2))
-    return [
-        (torch.cat(a).transpose(0, 1), torch.cat(b).transpose(0, 1)) for a, b in zip(own, summed, strict=True)
-    ]
+    return [(torch.cat(a).transpose(0, 1), torch.cat(b).transpose(0, 1)) for a, b in zip(own, summed, strict=True)]
 
 
 def _readings(block: AttentionBlock, own: Tensor, summed: Tensor, batch: Batch) -> Tensor:

@@ -44,7 +44,7 @@ class Unit(NamedTuple):
 
 def units(batch: Batch, unit: str) -> list[Unit]:
     """The words, or the pieces of words, of every sentence; `</s>`, tags and padding are never taken away."""
-    found = []
+    found: list[Unit] = []
     for row, words in enumerate(batch.source_word_of.tolist()):
         for column, word in enumerate(words):
             if word == NO_WORD:

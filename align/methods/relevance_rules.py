@@ -12,7 +12,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import torch
-import torch.nn.functional as F  # noqa: N812
+import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
 from data.errors import ModelError
@@ -163,9 +163,7 @@ class RelevanceRules(TorchFunctionMode):
             raise ModelError("relevance cannot be followed through attention with key biases or zero keys")
         linear = self.rules[F.linear]
         separate = a["use_separate_proj_weight"]
-        weights = (
-            [a[f"{name}_proj_weight"] for name in "qkv"] if separate else a["in_proj_weight"].chunk(3)
-        )
+        weights = [a[f"{name}_proj_weight"] for name in "qkv"] if separate else a["in_proj_weight"].chunk(3)
         biases = [None] * 3 if a["in_proj_bias"] is None else a["in_proj_bias"].chunk(3)
         query, key, value = (
             linear(a[name], weight, bias).unflatten(-1, (a["num_heads"], -1)).permute(1, 2, 0, 3)  # [B, H, S, D / H]
@@ -192,7 +190,7 @@ def _half(tensor: Tensor) -> Tensor:
 
 def _product(left: Any, right: Any) -> Any:
     """Element by element; half the relevance to each factor where both vary."""
-    if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor) and left.requires_grad and right.requires_grad:
+    if all(isinstance(factor, torch.Tensor) and factor.requires_grad for factor in (left, right)):
         return _half(left) * _half(right)
     return left * right
 

@@ -45,8 +45,8 @@ def gradient_rows(
         for start, features in _feature_chunks(model, batch, leaf):
             seed, log_prob = _feature_gradient(model, batch, features, start)
             rows = _one_row_each(seed, start)
-            (at_states,) = torch.autograd.grad(features, leaf, rows, is_grads_batched=True)
-            (at_inputs,) = torch.autograd.grad(states, inputs, at_states, retain_graph=True, is_grads_batched=True)
+            at_states = _products(features, leaf, rows, model.batched_rows)
+            at_inputs = _products(states, inputs, at_states, model.batched_rows)
             chunks.append(reduce(at_inputs))  # [..., K, B, S]
             log_probs.append(log_prob)
     return torch.cat(chunks, dim=-3).transpose(-3, -2), torch.cat(log_probs, dim=1)
@@ -58,6 +58,13 @@ def _feature_chunks(model: TranslationModel, batch: Batch, states: Tensor) -> It
     size = max(1, min(MAX_ROWS, CELLS // (len(batch) * batch.source.shape[1] * model.width)))
     for start in range(0, total, size):
         yield start, model.decode(batch, states, min(total, start + size))
+
+
+def _products(outputs: Tensor, inputs: Tensor, cotangents: Tensor, batched: bool) -> Tensor:
+    """Vector-Jacobian products for K cotangents [K, ...], in one batched pass or one after the other. [K, ...]"""
+    if batched:
+        return torch.autograd.grad(outputs, inputs, cotangents, retain_graph=True, is_grads_batched=True)[0]
+    return torch.stack([torch.autograd.grad(outputs, inputs, row, retain_graph=True)[0] for row in cotangents])
 
 
 def _feature_gradient(model: TranslationModel, batch: Batch, features: Tensor, start: int) -> tuple[Tensor, Tensor]:

@@ -91,6 +91,7 @@ class TranslationModel(ABC):
     device: torch.device
     dtype: torch.dtype
     pad_left = False
+    batched_rows = True  # whether gradients of many target rows can go back in one batched pass
 
     @abstractmethod
     def encode_pair(self, pair: Pair) -> Encoded:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _ADAPTERS = {"fsmt": FsmtModel, "t5": T5Model, "mt5": T5Model}
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
+_REFUSED = re.compile(r"Unsupported global: GLOBAL (\S+)")  # of torch's weights_only reader
 _FETCHED = ("*.json", "*.model", "*.spm", "merges.txt")
 
 
@@ -72,6 +73,7 @@ def load_huggingface(
             use_safetensors=weights[0].suffix == ".safetensors",
             weights_only=True,
             local_files_only=True,
+            ignore_mismatched_sizes=True,  # they are told by name below
             output_loading_info=True,
         )
     _check_loaded(module, loaded, folder)
@@ -149,7 +151,10 @@ def _transformers(folder: Path) -> Iterator[Any]:
     except AlignError:
         raise
     except Exception as error:  # of many kinds, by whatever is wrong in the folder
-        reason = f"{type(error).__name__}: {printable(str(error), 300)}"
+        if found := _REFUSED.search(str(error)):  # torch would go on to tell how to switch the safety off
+            reason = f"its weights ask for {printable(found[1])}, which is not known to be harmless"
+        else:
+            reason = f"{type(error).__name__}: {printable(str(error), 300)}"
         raise CheckpointError(f"{folder} is damaged, unsafe or incomplete, and was not loaded ({reason})") from error
     finally:
         logging.set_verbosity(verbosity)
@@ -160,6 +165,7 @@ def _transformers(folder: Path) -> Iterator[Any]:
 def _check_loaded(module: Any, loaded: dict[str, Any], folder: Path) -> None:
     """Raise CheckpointError unless every parameter came from the files and is finite, and every tensor was used."""
     for kind in ("missing", "unexpected", "mismatched"):
-        if names := loaded[f"{kind}_keys"]:
-            raise CheckpointError(f"{folder}: weights and config.json do not fit; {kind}: {listed(map(str, names))}")
+        if keys := loaded[f"{kind}_keys"]:
+            names = (key if isinstance(key, str) else key[0] for key in keys)  # mismatched ones come with shapes
+            raise CheckpointError(f"{folder}: weights and config.json do not fit; {kind}: {listed(names)}")
     check_finite(module.state_dict(), folder)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from align.models.checkpoint import read_checkpoint
-from align.models.fairseq import load_fairseq
+from align.models.fairseq_loading import load_fairseq
 from align.models.hf_loading import is_huggingface, load_huggingface
 from align.models.subwords import SentencePiece, SubwordNmt, presegmented, whole_words
 from data.errors import ModelError, UsageError, unknown_name
@@ -96,6 +96,7 @@ def load_model(path: Path, options: LoadOptions) -> TranslationModel:
         dtype=dtype,
         device=device,
         checkpoint=checkpoint,
+        languages=(source.language, target.language),
     )
 
 

@@ -50,9 +50,15 @@ def _pair(seed: int, number: int) -> DemoPair:
         draw = Draw(f"{seed}:{number}:{attempt}")
         phrase = sentence(draw)
         source, target = (tuple(word.text for word in side) for side in (phrase.de, phrase.en))
-        if max(len(source), len(target)) <= LONGEST:
+        if _is_natural(source, target):
             return DemoPair(source, target, gold(phrase), frozenset(draw.tags))
     raise AssertionError("unreachable")
+
+
+def _is_natural(source: tuple[str, ...], target: tuple[str, ...]) -> bool:
+    """Whether a pair is short enough and names nothing twice; German tells nouns by their capital."""
+    nouns = [word for word in source if word[0].isupper() and not word.startswith(("Sie", "Ihr", "Ihnen"))]
+    return max(len(source), len(target)) <= LONGEST and len(set(nouns)) == len(nouns)
 
 
 def held_out(count: int = 200) -> tuple[DemoPair, ...]:

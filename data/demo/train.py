@@ -21,12 +21,12 @@ import click
 from data.demo import DemoPair, held_out, training
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
 LANGUAGES = ("de", "en")
 MERGES = 800
 PAIRS = {"train": 60_000, "valid": 500}
-UPDATES = 5000
+UPDATES = 3500
 ARCHITECTURE = {
     "arch": "transformer",
     "encoder-layers": 3,
@@ -44,11 +44,11 @@ SCHEDULE = {
     "adam-betas": "(0.9, 0.98)",
     "lr": 0.003,
     "lr-scheduler": "inverse_sqrt",
-    "warmup-updates": 500,
+    "warmup-updates": 400,
     "clip-norm": 1.0,
     "criterion": "label_smoothed_cross_entropy",
     "label-smoothing": 0.1,
-    "max-tokens": 2000,
+    "max-tokens": 1500,
     "seed": 1,
 }
 
@@ -90,26 +90,25 @@ def write_pairs(folder: Path, split: str, pairs: Iterable[DemoPair]) -> None:
 def split_words(folder: Path, codes: Path) -> None:
     """Subword codes of both languages together, few enough that words split; then the text in pieces."""
     both = b"".join((folder / f"train.{language}").read_bytes() for language in LANGUAGES)
-    codes.write_bytes(run("subword-nmt", "learn-bpe", symbols=MERGES, text=both))
+    codes.write_bytes(run("subword-nmt", ["learn-bpe"], {"symbols": MERGES}, text=both))
     for split in (*PAIRS, "test"):
         for language in LANGUAGES:
             text = (folder / f"{split}.{language}").read_bytes()
-            pieces = run("subword-nmt", "apply-bpe", codes=codes, text=text)
+            pieces = run("subword-nmt", ["apply-bpe"], {"codes": codes}, text=text)
             (folder / f"bpe.{split}.{language}").write_bytes(pieces)
 
 
 def binarise(folder: Path) -> None:
     prefixes = {f"{split}pref": folder / f"bpe.{split}" for split in (*PAIRS, "test")}
-    languages = {"source-lang": "de", "target-lang": "en"}
-    run("fairseq-preprocess", "--joined-dictionary", **languages, **prefixes, destdir=folder / "bin")
+    options = {"source-lang": "de", "target-lang": "en", "destdir": folder / "bin"} | prefixes
+    run("fairseq-preprocess", ["--joined-dictionary"], options)
 
 
 def train(folder: Path, direction: str, updates: int) -> None:
     source, target = direction.split("-")
-    settings = ARCHITECTURE | SCHEDULE | {"max-update": updates, "save-dir": folder / direction}
-    languages = {"source-lang": source, "target-lang": target}
-    flags = ("--cpu", "--share-all-embeddings", "--no-epoch-checkpoints", "--no-progress-bar")
-    run("fairseq-train", folder / "bin", *flags, **languages, **settings)
+    where = {"source-lang": source, "target-lang": target, "save-dir": folder / direction}
+    flags = ["--cpu", "--share-all-embeddings", "--no-epoch-checkpoints", "--no-progress-bar"]
+    run("fairseq-train", [folder / "bin", *flags], ARCHITECTURE | SCHEDULE | where | {"max-update": updates})
 
 
 def slim(trained: Path, out: Path) -> None:
@@ -130,12 +129,16 @@ def slim(trained: Path, out: Path) -> None:
     os.replace(part, out)
 
 
-def run(command: str, *words: object, text: bytes | None = None, **options: object) -> bytes:
-    """Run a command of this environment, `options` as --name value, and return its output; its notes go to stderr."""
+def run(command: str, words: Sequence[object], options: Mapping[str, object], text: bytes | None = None) -> bytes:
+    """Run a command of this environment on `text` and return its output; without text, its output is notes.
+
+    Raises:
+        CalledProcessError: the command fails.
+    """
     flags = [str(word) for name, value in options.items() for word in (f"--{name}", value)]
-    program = Path(sys.executable).with_name(command)
-    done = subprocess.run([program, *map(str, words), *flags], input=text, stdout=subprocess.PIPE, check=True)
-    return done.stdout
+    program = [str(Path(sys.executable).with_name(command)), *map(str, words), *flags]
+    output = sys.stderr if text is None else subprocess.PIPE
+    return subprocess.run(program, input=text, stdout=output, check=True).stdout or b""  # noqa: S603, our own words
 
 
 if __name__ == "__main__":

@@ -20,8 +20,8 @@ from align.lexicon_eflomal import Priors
 from align.lexicon_formats import FORMATS, SIGNATURE, TEXT_FORMATS, Style, format_of, output_paths, write_lexicon
 from align.lexicon_input import UNIT, LinkedPair
 from align.lexicon_readers import read_entries, read_moses, read_muse, read_translations
-from data.bitext import Pair
 from data.errors import DataError, UsageError
+from tests.align.linked import linked_pairs
 
 F = r"-?(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{1,17})?(?:[eE][-+]?[0-9]{1,3})?"
 MOSES_ROW = re.compile(rf"([^ \t]+) ([^ \t]+) ({F})")
@@ -319,6 +319,7 @@ OBJECT = {"source": "a", "target": "b", "count": 1, "source_count": 1, "target_c
         ("jsonl", json.dumps({**OBJECT, "source": 1}), "source and target must be words"),
         ("jsonl", json.dumps({**OBJECT, "source": ""}), "source and target must be words"),
         ("jsonl", json.dumps({**OBJECT, "source": "a\tb"}), "source and target must be words"),
+        ("jsonl", json.dumps({**OBJECT, "source": "\ud800"}), "source and target must be words"),
         ("jsonl", json.dumps({**OBJECT, "source": "a\n"}), "source and target must be words"),
         ("jsonl", '{"source": "a", "source": "b"}', "a key is given twice"),
         ("jsonl", json.dumps({**OBJECT, "source": None, "target": None}), "neither"),
@@ -379,16 +380,6 @@ def test_unknown_formats_to_read() -> None:
 
 
 # What eflomal's priors hold beside the lexicon.
-
-WORD_LISTS = st.lists(st.sampled_from("ab"), max_size=4)
-
-
-@st.composite
-def linked_pairs(draw: st.DrawFn) -> LinkedPair:
-    source, target = draw(WORD_LISTS), draw(WORD_LISTS)
-    every = [(i, j) for i in range(len(source)) for j in range(len(target))]
-    links = draw(st.lists(st.sampled_from(every), unique=True)) if every else []
-    return LinkedPair(Pair(0, tuple(source), tuple(target)), dict.fromkeys(links, UNIT))
 
 
 def naive_jumps(links: list[tuple[int, int]], source_length: int, target_length: int) -> list[int]:

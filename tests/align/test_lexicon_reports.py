@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from align.lexicon import NULL, Entry
-from align.lexicon_input import UNIT, LinkedPair
+from align.lexicon_input import LinkedPair
 from align.lexicon_reports import (
     REPORTS,
     Disagreement,
@@ -16,17 +16,7 @@ from align.lexicon_reports import (
     report_lines,
     unaligned_words,
 )
-from data.bitext import Pair
-
-WORDS = st.lists(st.sampled_from("abc"), max_size=4)
-
-
-@st.composite
-def linked_pairs(draw: st.DrawFn) -> LinkedPair:
-    source, target = draw(WORDS), draw(WORDS)
-    every = [(i, j) for i in range(len(source)) for j in range(len(target))]
-    links = draw(st.lists(st.sampled_from(every), unique=True)) if every else []
-    return LinkedPair(Pair(0, tuple(source), tuple(target)), dict.fromkeys(links, UNIT))
+from tests.align.linked import linked_pairs
 
 
 @given(st.lists(linked_pairs(), max_size=5))

@@ -58,7 +58,8 @@ def lines_of(raw: bytes, name: str = "text") -> list[str]:
 )
 def test_lines(raw: bytes, expected: list[str]) -> None:
     assert lines_of(raw) == expected
-    assert lines_of(gzip.compress(raw)) == expected
+    for pack in (gzip.compress, bz2.compress, lzma.compress):
+        assert lines_of(pack(raw)) == expected
 
 
 @given(st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]))))
@@ -135,6 +136,14 @@ def test_damaged_gzip_is_an_error(position: int) -> None:
         lines_of(bytes(raw))
 
 
+def test_zstandard() -> None:
+    zstd = pytest.importorskip("backports.zstd", reason="needs the extra zst")
+    packed = zstd.compress(b"a\nb")
+    assert lines_of(packed + zstd.compress(b"c\n")) == ["a", "bc"]
+    with pytest.raises(DataError, match="cut-off zstandard"):
+        lines_of(packed[:-2])
+
+
 def test_bytes_after_gzip_are_an_error() -> None:
     with pytest.raises(DataError, match="gzip"):
         lines_of(gzip.compress(b"a\n") + b"tail")
@@ -143,13 +152,14 @@ def test_bytes_after_gzip_are_an_error() -> None:
 @pytest.mark.parametrize(
     ("raw", "name"),
     [
-        (bz2.compress(b"a"), "bzip2"),
-        (lzma.compress(b"a"), "xz"),
-        (b"\x28\xb5\x2f\xfd\x00", "zstandard"),
+        (bz2.compress(b"a" * 99)[:-3], "bzip2"),
+        (bz2.compress(b"a" * 99)[:20] + bytes(40), "bzip2"),
+        (lzma.compress(b"a" * 99)[:-3], "xz"),
+        (lzma.compress(b"a" * 99)[:20] + bytes(40), "xz"),
         (b"PK\x03\x04", "zip"),
     ],
 )
-def test_other_compression_is_named(raw: bytes, name: str) -> None:
+def test_other_compression_that_is_damaged_or_unknown_is_named(raw: bytes, name: str) -> None:
     with pytest.raises(DataError, match=name):
         lines_of(raw)
 

@@ -116,7 +116,7 @@ def test_equal_heat_maps_are_held_once() -> None:
     matrices = data["matrices"]
     assert isinstance(matrices, list)
     assert len(matrices) == 1
-    assert matrices[0][0] == "_00" + "0_0" + "00_"[::-1].replace("_00", "00_")
+    assert matrices[0][0] == "_000_000_"
 
 
 def test_a_cut_is_told() -> None:

@@ -16,7 +16,7 @@ from data.links import GoldAlignment
 from eval.report.build import Report, System
 from eval.report.render import render_report, write_report
 
-HOSTILE = ("<script>alert(1)</script>", "</textarea>", '"\'`', "&amp;", "<!--", "]]>", "{{7*7}}", "=cmd()")
+HOSTILE = ("<script>alert(1)</script>", "</textarea>", "\"'`", "&amp;", "<!--", "]]>", "{{7*7}}", "=cmd()")
 
 
 def report() -> Report:
@@ -38,16 +38,19 @@ class Page(HTMLParser):
         super().__init__()
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.inside: dict[str, str] = {}
+        self.open = ""
         self.feed(text)
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))
+        self.open = dict(attrs).get("type") or tag
 
-    def handle_data(self, text: str) -> None:
-        tag, attributes = self.tags[-1] if self.tags else ("", {})
-        key = str(attributes.get("type") or tag)
-        self.inside[key] = self.inside.get(key, "") + text
+    def handle_endtag(self, tag: str) -> None:
+        self.open = ""
+
+    def handle_data(self, data: str) -> None:
+        self.inside[self.open] = self.inside.get(self.open, "") + data
 
 
 @pytest.fixture(scope="module")

@@ -36,7 +36,7 @@ function startTools() {
   });
   by("system").addEventListener("change", () => pickSystem(Number(by("system").value)));
   for (const id of ["erring", "search"]) by(id)?.addEventListener("input", () => fillList());
-  by("order").addEventListener("input", () => fillList(false));
+  by("order").addEventListener("change", () => fillList(false));
   by("previous").addEventListener("click", () => stepPair(-1));
   by("next").addEventListener("click", () => stepPair(1));
   by("list").addEventListener("click", (event) => {

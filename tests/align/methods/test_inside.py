@@ -36,7 +36,8 @@ def test_blocks_hold_what_attention_computed(model, encoded):
     for row, pair in enumerate(encoded):
         trace = naive.run(model, pair)
         source, target = batch.source_mask[row], batch.target_mask[row]
-        for part, queries, keys in (("encoder", source, source), ("decoder", target, target), ("cross", target, source)):
+        sides = {"encoder": (source, source), "decoder": (target, target), "cross": (target, source)}
+        for part, (queries, keys) in sides.items():
             for block, step in zip(getattr(found, part), getattr(trace, part), strict=True):
                 torch.testing.assert_close(block.weights[row][:, queries][:, :, keys], step.weights)
                 torch.testing.assert_close(block.carried()[row][:, keys], step.carried)

@@ -54,5 +54,5 @@ def test_layers_out_of_range(model, layer):
 
 
 def test_unknown_position():
-    with pytest.raises(UsageError, match="did you mean 'awi'"):
+    with pytest.raises(UsageError, match="unknown position 'awj'"):
         make_method("vector-norm:position=awj")

@@ -120,17 +120,20 @@ def test_flow_takes_the_attention_of_the_model(model, encoded):
     scores = make_method("flow:layer=0").scores(model, batch)
     for row, pair in enumerate(encoded):
         trace = naive.run(model, pair)
-        parts = [[step.weights.mean(0).numpy() for step in part] for part in (trace.encoder, trace.decoder, trace.cross)]
-        expected = attention_flow(parts[0], parts[1][:1], parts[2][:1])
+        encoder, decoder, cross = (
+            [step.weights.mean(0).numpy() for step in part] for part in (trace.encoder, trace.decoder, trace.cross)
+        )
+        expected = attention_flow(encoder, decoder[:1], cross[:1])
         np.testing.assert_allclose(naive.rows_of(scores, batch, row), expected, atol=1e-5)
 
 
 def test_long_pairs_have_no_flow(model, encoded):
     batch = model.batch(encoded)
-    scores = make_method("flow:longest=5").scores(model, batch)
-    short = [max(len(pair.source), len(pair.target)) <= 5 for pair in encoded]
+    lengths = [max(len(pair.source), len(pair.target)) for pair in encoded]
+    longest = sorted(set(lengths))[-2]
+    scores = make_method(f"flow:longest={longest}").scores(model, batch)
+    short = [length <= longest for length in lengths]
     assert any(short)
-    assert not all(short)
     finite = [found.finite for found in extract(scores, batch, Extraction())]
     assert finite == short
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from align.methods import compared_methods
-from align.models.fairseq import load_fairseq
+from align.models.fairseq_loading import load_fairseq
 from align.models.subwords import joined_bpe
 from data.bitext import Pair
 from data.errors import CheckpointError, ModelError, UsageError

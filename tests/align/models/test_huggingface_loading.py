@@ -13,7 +13,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-transformers = pytest.importorskip("transformers")
+pytest.importorskip("transformers")
 
 from hf_tiny import FAMILIES, write_json
 from hostile import Call, touch
@@ -101,7 +101,8 @@ def test_is_huggingface(folder: Path) -> None:
 
 
 def test_the_library_is_left_as_it_was(folder: Path) -> None:
-    logging = transformers.utils.logging
+    from transformers.utils import logging
+
     before = logging.get_verbosity(), logging.is_progress_bar_enabled()
     load_huggingface(folder)
     (folder / "vocab.json").unlink()
@@ -169,7 +170,10 @@ def change_weights(folder: Path, change: Any) -> None:
     [
         (lambda w: w.pop("model.encoder.layers.1.fc1.weight"), "missing: 'model.encoder.layers.1.fc1.weight'"),
         (lambda w: w.update({"model.encoder.layers.2.fc1.bias": torch.zeros(12)}), "unexpected: 'model.encoder.layers"),
-        (lambda w: w.update({"model.decoder.layers.0.fc1.bias": torch.zeros(13)}), "model.decoder.layers.0.fc1.bias"),
+        (
+            lambda w: w.update({"model.decoder.layers.0.fc1.bias": torch.zeros(13)}),
+            "mismatched: 'model.decoder.layers.0.fc1.bias",
+        ),
         (
             lambda w: w["model.decoder.layers.0.fc1.bias"].fill_(torch.nan),
             "NaN or infinity in 'model.decoder.layers.0.fc1.bias'",
@@ -240,7 +244,7 @@ def test_a_hub_name_needs_leave(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ModelError, match=r"Helsinki-NLP/opus-mt-zh-en: no such folder.*--allow-download"):
         load_huggingface("Helsinki-NLP/opus-mt-zh-en")
     for path in ("nowhere", "/nowhere/at/all", "../nowhere/x"):
-        with pytest.raises(ModelError, match="not a folder with a config.json"):
+        with pytest.raises(ModelError, match=r"not a folder with a config\.json"):
             load_huggingface(path, allow_download=True)
 
 
@@ -284,14 +288,14 @@ def test_a_download_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
         ("marian_multi", {}, "give --target-lang, one of deu, fra"),
         ("marian_multi", {"target_lang": "fr"}, "unknown target language 'fr'; did you mean 'fra'"),
         ("nllb", {"source_lang": "eng_Latn"}, "give --target-lang, one of deu_Latn, eng_Latn, zho_Hans"),
-        ("nllb", {"source_lang": "eng", "target_lang": "deu_Latn"}, "'eng'; did you mean 'eng_Latn'"),
+        ("nllb", {"source_lang": "eng_Lat", "target_lang": "deu_Latn"}, "'eng_Lat'; did you mean 'eng_Latn'"),
         ("m2m_100", {"source_lang": "xx", "target_lang": "de"}, "unknown source language 'xx'"),
         ("t5", {"target_lang": "de"}, "give --source-lang, one of en"),
         ("t5", {"source_lang": "en", "target_lang": "fr"}, r"unknown target language 'fr' \(known: de\)"),
     ],
 )
 def test_languages(originals: dict[str, Path], family: str, languages: dict[str, str], expected: str) -> None:
-    with pytest.raises(UsageError, match=expected.replace("(", "[(]").replace("\\[(]", "[(]")):
+    with pytest.raises(UsageError, match=expected):
         load_huggingface(originals[family], **languages)
 
 
