@@ -179,7 +179,7 @@ def compare(
         from eval.report.compared import comparison_report
         from eval.report.render import write_report
 
-        facts = [f"{key}: {value}" for key, value in settings.items() if value]
+        facts = [f"{key}: {settings[key]}" for key in ("pairs", "model", "reverse") if settings[key]]
         for note in write_report(comparison_report(ranked, reference, facts), report):
             click.echo(f"note: {report}: {note}", err=True)
 

@@ -14,7 +14,7 @@ from align.models.base import BASELINES
 from data.errors import UsageError, unknown_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from torch import Tensor
 
@@ -65,21 +65,22 @@ class NoisyGradients(Evidence):
 
     def compute(self, model: TranslationModel, batch: Batch) -> dict[str, Tensor]:
         inputs = model.embed(batch)
-        generators = [_generator(self.seed, pair.pair.id) for pair in batch.pairs]
-        spread = _embedding_range(inputs, batch.source_mask) * self.noise  # [B]
-        total = None
-        for _ in range(self.samples):
-            drawn = _draw(generators, batch, inputs)
-            noisy = inputs + spread[:, None, None] * drawn
+        total = inputs.new_zeros(())
+        for noisy in noisy_copies(batch, inputs, self.samples, self.noise, self.seed):
             read, _ = gradient_rows(model, batch, noisy, _readings(inputs))
-            read = normalise_rows(read.clamp(min=0), batch.source_mask)
-            total = read if total is None else total + read
-        if total is None:
-            raise UsageError("SmoothGrad needs at least one sample")
+            total = total + normalise_rows(read.clamp(min=0), batch.source_mask)
         return dict(zip(BASES, total / self.samples, strict=True))
 
     def passes(self, targets: int) -> Passes:
         return Passes(forward=self.samples, backward=self.samples * targets)
+
+
+def noisy_copies(batch: Batch, inputs: Tensor, samples: int, noise: float, seed: int) -> Iterator[Tensor]:
+    """`inputs` with normal noise of `noise` times the range of each sentence's embeddings. [B, S, D] each"""
+    generators = [_generator(seed, pair.pair.id) for pair in batch.pairs]
+    spread = _embedding_range(inputs, batch.source_mask) * noise  # [B]
+    for _ in range(samples):
+        yield inputs + spread[:, None, None] * _draw(generators, batch, inputs)
 
 
 def _generator(seed: int, sentence: int) -> torch.Generator:
@@ -121,19 +122,25 @@ class PathGradients(Evidence):
         inputs = model.embed(batch)
         words = (batch.source_word_of >= 0)[:, :, None]
         start = torch.where(words, model.baseline(self.baseline), inputs)
-        step = inputs - start
-        signed = None
-        for node, weight in quadrature(self.rule, self.steps):
-            read, _ = gradient_rows(model, batch, start + node * step, lambda g: (g * step).sum(-1))
-            signed = weight * read if signed is None else signed + weight * read
-        if signed is None:
-            raise UsageError("Integrated Gradients needs at least one step")
+        signed = path_integral(model, batch, start, inputs, self.rule, self.steps)
         with torch.no_grad():
             gain = model.log_probs(batch, inputs) - model.log_probs(batch, start)
         return {"signed": signed, "completeness": (signed.sum(-1) - gain).abs()}
 
     def passes(self, targets: int) -> Passes:
         return Passes(forward=self.steps + 2, backward=self.steps * targets)
+
+
+def path_integral(
+    model: TranslationModel, batch: Batch, start: Tensor, end: Tensor, rule: str, steps: int
+) -> Tensor:
+    """Gradients of log p along the line from `start` to `end` [B, S, D], times its length in each piece. [B, T, S]"""
+    step = end - start
+    total = step.new_zeros(())
+    for node, weight in quadrature(rule, steps):
+        read, _ = gradient_rows(model, batch, start + node * step, lambda g: (g * step).sum(-1))
+        total = total + weight * read
+    return total
 
 
 def quadrature(rule: str, steps: int) -> list[tuple[float, float]]:

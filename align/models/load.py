@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from align.models.checkpoint import read_checkpoint
+from align.models.ensemble import Ensemble
 from align.models.fairseq_loading import load_fairseq
 from align.models.hf_loading import is_huggingface, load_huggingface
 from align.models.subwords import SentencePiece, SubwordNmt, presegmented, whole_words
@@ -15,7 +17,6 @@ from data.errors import ModelError, UsageError, unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from align.models.base import TranslationModel
     from align.models.subwords import Segmenter
@@ -61,6 +62,8 @@ class LoadOptions:
 def load_model(path: Path, options: LoadOptions) -> TranslationModel:
     """Load the model at `path`: a checkpoint of `fairseq-train`, or the folder of a Hugging Face model.
 
+    Several paths joined by `:` are an ensemble, whose probabilities are averaged.
+
     Raises:
         ModelError: nothing there that can be loaded, or companion files that cannot be found.
         CheckpointError: see `load_fairseq`.
@@ -68,6 +71,8 @@ def load_model(path: Path, options: LoadOptions) -> TranslationModel:
     """
     if options.dtype not in DTYPES:
         raise unknown_name("dtype", options.dtype, DTYPES)
+    if ":" in str(path) and not path.exists():
+        return Ensemble([load_model(Path(part), options) for part in str(path).split(":")])
     dtype, device = DTYPES[options.dtype], _device(options.device)
     if is_huggingface(path) or (options.allow_download and not path.exists()):
         languages = options.source.language, options.target.language

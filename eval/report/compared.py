@@ -31,14 +31,14 @@ def comparison_report(
     gold: Sequence[GoldAlignment],
     facts: Sequence[str],
 ) -> Report:
-    """The report of systems with their rows, best first (see `eval.compare.ranked_systems`)."""
-    first = ranked[0][0].run.aligned
+    """The report of systems with their rows, best first (see `eval.compare.score_systems`)."""
+    first = next(system.run.aligned for system, _ in ranked if system.direction == "forward")
     keys = sorted(first)
     reverse = {(s.run.method, s.run.how): s.run.aligned for s, _ in ranked if s.direction == "reverse"}
     readers: dict[tuple[Method, str], Callable[[int], Matrix]] = {}
     systems = []
     for system, row in ranked:
-        run, side = system.run, _SIDES.get(system.direction, "both")
+        run, side = system.run, system.direction if system.direction in _SHARES else "both"
         other = reverse.get((run.method, run.how), {})
         reader = readers.setdefault((run.method, side), partial(_SHARES[side], run.aligned, other, keys))
         systems.append(System(run.method.name, details(row), system.links, row, reader, _NOTES[side]))
@@ -50,10 +50,6 @@ def comparison_report(
         gold,
         {method.name: method_card(method) for method in dict.fromkeys(s.run.method for s, _ in ranked)},
     )
-
-
-_Results = "Mapping[int, Aligned]"
-_SIDES = {"forward": "forward", "reverse": "reverse"}
 
 
 def _forward(ours: Mapping[int, Aligned], _: Mapping[int, Aligned], keys: Sequence[int], k: int) -> Matrix:
@@ -93,6 +89,6 @@ def method_card(method: Method) -> list[tuple[str, str]]:
     return [
         ("Measures", MEASURES[kind.measures]),
         ("How", kind.summary),
-        ("Cost", f"{cost.forward:g} forward and {cost.backward:g} backward passes for a pair of 10 target pieces"),
+        ("Cost", f"{cost.forward:g} forward, {cost.backward:g} backward passes for a pair of 10 target pieces"),
         ("Source", kind.citation),
     ]

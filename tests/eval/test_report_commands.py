@@ -241,7 +241,10 @@ def test_comparison_report_shows_both_directions() -> None:
     systems = compare(plan, forward, reverse, pairs)
     gold = [GoldAlignment(frozenset({(0, 0)}))] * len(pairs)
     ranked = score_systems(systems, gold, {}, 0, 1)
+    ranked.sort(key=lambda scored: scored[0].direction != "reverse")  # as if these were the best
     report = comparison_report(ranked, gold, ["a fact"])
+    assert [len(pair.source) for pair in report.pairs] == [sum("@@" not in word for word in p.source) for p in pairs]
+    assert all(word.startswith("t") for pair in report.pairs for word in pair.target)
     assert [s.row["aer"] for s in report.systems] == sorted(s.row["aer"] for (s,) in zip(report.systems))
     data, notes = build(report)
     assert notes == []

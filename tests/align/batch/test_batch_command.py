@@ -94,7 +94,7 @@ def test_plan_run_status_merge(folder, tmp_path):
     assert (state["shards"], state["pairs"]) == ({"total": 5, "done": 2}, {"total": PAIRS, "done": 26})
     assert (state["statuses"], state["open"], state["failed"]) == ({"ok": 26}, "1, 4-5", {})
     assert "26 of 60 pairs, 2 of 5 shards" in invoke("batch", "status", batch).stdout
-    assert invoke("batch", "run", batch, "--fail-on", "empty").exit_code == 1
+    assert invoke("batch", "run", batch, "--fail-on", "empty").return_value == 1
     merged = invoke("batch", "merge", batch, "--jsonl", tmp_path / "jsonl")
     assert merged.stdout == invoke("run", *both(folder), "--threads", 1).stdout
     record = json.loads((tmp_path / "jsonl").read_text().splitlines()[0])
@@ -107,7 +107,7 @@ def test_another_method_in_the_same_folder_is_refused(folder, tmp_path):
         everything(folder, tmp_path, "--method", "gradient-norm", "--overwrite")
     before = (tmp_path / "links").read_bytes()
     result, files = everything(folder, tmp_path, "--overwrite", "--fail-on", "empty")
-    assert (result.exit_code, files[0]) == (1, before)
+    assert (result.return_value, files[0]) == (1, before)
 
 
 def test_parquet(folder, tmp_path):

@@ -195,7 +195,6 @@ def test_translating_with_beam_1_takes_the_likeliest_piece(load: Callable[[str],
             )
             target.append(int(step.logits[0, -1].argmax()))
         text = model.tokenizer.decode(target[len(model.tokens.target.before) :], skip_special_tokens=True)
-        assert text
         assert "".join(words).startswith(text.replace(" ", ""))
 
 
