@@ -69,9 +69,7 @@ run_options = _options(
     click.option("--fail-on", multiple=True, metavar="STATUS", help="Exit with 1 if a pair ends as STATUS, e.g. oom."),
 )
 output_options = _options(
-    click.option(
-        "-o", "--links", default="-", metavar="FILE", help="Links, Pharaoh format (default: stdout)."
-    ),
+    click.option("-o", "--links", default="-", metavar="FILE", help="Links, Pharaoh format (default: stdout)."),
     click.option("--scores", metavar="FILE", help="The score of each link, one line a pair."),
     click.option("--statuses", metavar="FILE", help="The status of each pair, one a line."),
     click.option("--source-words", metavar="FILE", help="The source words that links count."),
@@ -237,7 +235,7 @@ def _run(
 
 
 def _engine(name: str | None, workers: int, address: str | None) -> Engine:
-    from align.batch.engines import Processes, local
+    from align.batch.engines import local
 
     name = name or ("processes" if workers > 1 else "local")
     if address is not None and name != "ray":
@@ -248,7 +246,11 @@ def _engine(name: str | None, workers: int, address: str | None) -> Engine:
         return RayActors(workers, address)
     if name == "local" and workers > 1:
         raise UsageError("--engine local has one worker; --engine processes takes --workers")
-    return Processes(workers) if name == "processes" else local
+    if name == "local":
+        return local
+    from align.batch.processes import Processes
+
+    return Processes(workers)
 
 
 def _reporter() -> Callable[[Progress], None]:

@@ -12,14 +12,18 @@ from align import __version__
 from data.errors import AlignError, unknown_name
 
 COMMANDS = {
-    "compare": (
-        "eval.compare_command:compare",
-        "Rank every method and layer of a model by AER against gold.",
-    ),
+    "batch": ("align.batch_command:batch", "Align whole corpora: stopped, resumed, spread over machines."),
+    "compare": ("eval.compare_command:compare", "Rank every method and layer of a model by AER against gold."),
     "convert": ("data.commands:convert", "Convert alignment files between formats."),
+    "demo": ("eval.demo_command:demo", "Compare methods on the text and models that ship with the package."),
+    "lexicon": ("align.lexicon_commands:lexicon", "Make a bilingual lexicon from text and its alignments."),
+    "lexicon-score": ("eval.lexicon_commands:lexicon_score", "Score lexicons against a reference or gold alignments."),
+    "plot": ("eval.plot_command:plot", "Draw the soft alignment of a pair as PNG or PDF."),
     "run": ("align.run_command:run", "Align sentence pairs with one method."),
     "score": ("eval.commands:score", "Score alignment files against gold: AER, precision, recall, F."),
+    "show": ("eval.show_command:show", "Print the alignment of a pair in the terminal."),
     "symmetrize": ("align.commands:symmetrize", "Combine the alignments of both directions."),
+    "view": ("eval.view_command:view", "Make a page to look at alignments."),
 }
 
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from data.bitext import read_bitext, read_joint, read_tsv
+from data.bitext import Pair, read_bitext, read_joint, read_tsv, tokenize
 from data.errors import UsageError
+from data.streams import read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from align.extract import Extraction
     from align.models.load import LoadOptions
-    from data.bitext import Pair
 
 F = TypeVar("F", bound="Callable[..., Any]")
 FILE = click.Path(path_type=Path)
@@ -55,6 +55,17 @@ def read_pairs(
             raise UsageError(f"--columns takes two numbers from 1, such as 1,2, not {columns!r}")
         return read_tsv(tsv, (int(first), int(second)))
     return read_bitext(str(source), str(target))
+
+
+def read_sources(source: str | None, target: str | None, joint: str | None, tsv: str | None) -> Iterator[Pair]:
+    """Source sentences alone, as pairs without a target.
+
+    Raises:
+        UsageError: other text than `--source`.
+    """
+    if source is None or (target, joint, tsv) != (None, None, None):
+        raise UsageError("--translate takes the text as --source alone")
+    return (Pair(number - 1, tokenize(text), ()) for number, text in read_lines(source))
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import json
 import sys
 from collections import Counter
 from contextlib import ExitStack
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
@@ -17,6 +18,7 @@ from align.options import (
     extraction_options,
     model_options,
     read_pairs,
+    read_sources,
     text_options,
 )
 from data.errors import UsageError
@@ -24,9 +26,11 @@ from data.links import format_links
 from data.streams import check_paths, write_atomically, write_bytes_atomically
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
+    from align.models.base import TranslationModel
     from align.pipeline import Aligned
+    from data.bitext import Pair
 
 
 @click.command()
@@ -52,6 +56,9 @@ if TYPE_CHECKING:
     show_default=True,
     help="With --reverse-model: how to combine both directions.",
 )
+@click.option("--translate", is_flag=True, help="Let the model translate --source first, and align its translations.")
+@click.option("--beam", type=click.IntRange(1), default=5, show_default=True, help="Beam of --translate.")
+@click.option("--translations", metavar="FILE", help="Where --translate writes the translations, one a line.")
 @extraction_options
 @click.option("-o", "--output", default="-", metavar="FILE", help="Links, Pharaoh format (default: standard output).")
 @click.option("--scores", metavar="FILE", help="Write the score of each link, one line a pair.")
@@ -69,6 +76,9 @@ def run(
     method: str,
     pooling: str,
     symmetrisation: str,
+    translate: bool,
+    beam: int,
+    translations: str | None,
     extractor: str,
     threshold: float,
     eos: str,
@@ -94,7 +104,8 @@ def run(
     from align.methods import make_method
     from align.models.load import load_model
 
-    options, pairs = model.load_options(read_pairs(source, target, joint, tsv, columns))
+    given = read_sources(source, target, joint, tsv) if translate else read_pairs(source, target, joint, tsv, columns)
+    options, pairs = model.load_options(given)
     forward = load_model(model.model, options)
     reverse = load_model(model.reverse_model, options.swapped()) if model.reverse_model else None
     how = extraction(pooling, extractor, threshold, eos, punctuation)
@@ -103,6 +114,9 @@ def run(
     # By name, as `align.cli` finds its commands: this package imports nothing of `eval`.
     page = import_module("eval.report.files").RunReport() if report else None
     with ExitStack() as files:
+        if translations is not None:
+            write_translation = files.enter_context(write_atomically(translations)).write
+            pairs = translated(forward, pairs, beam, write_translation)
         write_links = files.enter_context(write_atomically(output)).write
         write_scores = files.enter_context(write_atomically(scores)).write if scores else None
         write_matrix = _matrix_writer(files, matrices, aligner.signature) if matrices else None
@@ -120,6 +134,19 @@ def run(
             click.echo(f"note: {report}: {note}", err=True)
     click.echo(f"{aligner.signature}\n" + ", ".join(f"{n} {status}" for status, n in statuses.items()), err=True)
     return int(any(status in statuses for status in fail_on))
+
+
+def translated(
+    model: TranslationModel, sources: Iterable[Pair], beam: int, write: Callable[[str], object]
+) -> Iterator[Pair]:
+    """Pairs of sources and the model's translations, which are also written out, one a line."""
+    from align.pipeline import windows
+
+    for window in windows(sources):
+        targets = model.translate([pair.source for pair in window], beam)
+        for pair, target in zip(window, targets, strict=True):
+            write(" ".join(target) + "\n")
+            yield replace(pair, target=target)
 
 
 def _with_progress(results: Iterator[Aligned]) -> Iterator[Aligned]:

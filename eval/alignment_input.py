@@ -51,7 +51,14 @@ def material_options(command: F) -> F:
 
 
 _OPTIONS: list[Callable[[Any], Any]] = [
-    click.option("--format", "form", type=click.Choice(list(FORMATS)), default="pharaoh", show_default=True),
+    click.option(
+        "--format",
+        "form",
+        type=click.Choice(list(FORMATS)),
+        default="pharaoh",
+        show_default=True,
+        help="How links are written.",
+    ),
     click.option("--one-based/--zero-based", default=None, help="Base of the links (default: the format's own)."),
     click.option("--swap", is_flag=True, help="Links are written as target-source."),
     click.option("-g", "--gold", metavar="FILE", help="Gold alignments, one line a pair."),

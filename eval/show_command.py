@@ -52,7 +52,7 @@ def picture(pair: Pair, links: Links, gold: GoldAlignment | None = None) -> Iter
     yield margin + " ".join(str(i % 10) for i in range(len(source)))
     for j, word in enumerate(target):
         marks = [_mark((i, j), links, gold) for i in range(len(source))]
-        ends = [(mark if gold else "") + source[i] for i, mark in enumerate(marks) if mark != "."]
+        ends = [source[i] + (f"({mark})" if gold else "") for i, mark in enumerate(marks) if mark != "."]
         cells = f"{j:>3} {word}{' ' * (width - _width(word))} {' '.join(marks)}"
         yield f"{cells}  {' '.join(ends)}".rstrip()
     if gold is not None:

@@ -173,6 +173,17 @@ def test_run_both_directions(folder):
     assert both.stdout != forward.stdout
 
 
+def test_translate_and_align(folder, tmp_path):
+    common = ["run", "-m", folder / "st.pt", "-s", folder / "src", "--method", "attention:layer=0"]
+    links = invoke(*common, "--translate", "--beam", 2, "--translations", tmp_path / "tgt").stdout
+    assert (tmp_path / "tgt").read_text().count("\n") == links.count("\n") == 12
+    assert invoke(*common, "-t", tmp_path / "tgt").stdout == links
+    with pytest.raises(AlignError, match="belong together"):
+        invoke(*common, "--translate")
+    with pytest.raises(AlignError, match="--source alone"):
+        invoke(*common, "-t", folder / "tgt", "--translate", "--translations", tmp_path / "other")
+
+
 def test_fail_on_a_status(folder):
     assert run(folder).exit_code == 0
     result = CliRunner().invoke(

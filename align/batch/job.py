@@ -107,8 +107,10 @@ def _records(aligner: Aligner, matrices: bool, pairs: Iterable[Pair]) -> Iterato
 
 def _model_digest(path: Path | None) -> str | None:
     """sha256 over a checkpoint and what lies beside it, or over a model's folder; a name on a hub is itself."""
-    if path is None or not path.exists():
-        return path and str(path)
+    if path is None:
+        return None
+    if not path.exists():
+        return str(path)
     files = path.rglob("*") if path.is_dir() else {path, *(f for name in COMPANIONS for f in path.parent.glob(name))}
     listed = sorted((file.name, digest(file)) for file in files if file.is_file())
     return hashlib.sha256(repr(listed).encode()).hexdigest()

@@ -16,6 +16,7 @@ from align.methods.occlusion import Occlusion, Omission, Resampling
 from align.methods.propagation import Lrp
 from align.methods.relevancy import Relevancy
 from align.methods.rollout import AttentionFlow, AttentionRollout
+from align.methods.sampled import ExpectedGradients, VarGrad
 from data.errors import UsageError, printable, unknown_name
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ METHODS: dict[str, type[Method]] = {
     "alti": Alti,
     "attention": Attention,
     "attention-x-gradient": AttentionXGradient,
+    "expected-gradients": ExpectedGradients,
     "flow": AttentionFlow,
     "gradient-norm": GradientNorm,
     "gradient-x-input": GradientXInput,
@@ -37,6 +39,7 @@ METHODS: dict[str, type[Method]] = {
     "resampling": Resampling,
     "rollout": AttentionRollout,
     "smoothgrad": SmoothGrad,
+    "vargrad": VarGrad,
     "vector-norm": VectorNorm,
 }
 

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
 NORMS = ("l1", "l2")
 BASES = ("input", "l1", "l2")
+SMOOTHED = (*BASES, "integrated")
 RULES = ("gauss-legendre", "midpoint")
 
 
-def _readings(inputs: Tensor) -> Callable[[Tensor], Tensor]:
+def readings(inputs: Tensor) -> Callable[[Tensor], Tensor]:
     """Three readings of gradients [K, B, S, D], stacked [3, K, B, S]: dot product with `inputs`, L1 and L2 norm.
 
     L1 is the mean over D (Ding et al. 2019), which orders source words as the sum does.
@@ -44,7 +45,7 @@ class Gradients(Evidence):
 
     def compute(self, model: TranslationModel, batch: Batch) -> dict[str, Tensor]:
         inputs = model.embed(batch)
-        read, _ = gradient_rows(model, batch, inputs, _readings(inputs))
+        read, _ = gradient_rows(model, batch, inputs, readings(inputs))
         return dict(zip(BASES, read, strict=True))
 
     def passes(self, targets: int) -> Passes:
@@ -67,7 +68,7 @@ class NoisyGradients(Evidence):
         inputs = model.embed(batch)
         total = inputs.new_zeros(())
         for noisy in noisy_copies(batch, inputs, self.samples, self.noise, self.seed):
-            read, _ = gradient_rows(model, batch, noisy, _readings(inputs))
+            read, _ = gradient_rows(model, batch, noisy, readings(inputs))
             total = total + normalise_rows(read.clamp(min=0), batch.source_mask)
         return dict(zip(BASES, total / self.samples, strict=True))
 
@@ -131,9 +132,7 @@ class PathGradients(Evidence):
         return Passes(forward=self.steps + 2, backward=self.steps * targets)
 
 
-def path_integral(
-    model: TranslationModel, batch: Batch, start: Tensor, end: Tensor, rule: str, steps: int
-) -> Tensor:
+def path_integral(model: TranslationModel, batch: Batch, start: Tensor, end: Tensor, rule: str, steps: int) -> Tensor:
     """Gradients of log p along the line from `start` to `end` [B, S, D], times its length in each piece. [B, T, S]"""
     step = end - start
     total = step.new_zeros(())
@@ -141,6 +140,29 @@ def path_integral(
         read, _ = gradient_rows(model, batch, start + node * step, lambda g: (g * step).sum(-1))
         total = total + weight * read
     return total
+
+
+@dataclass(frozen=True)
+class NoisyPaths(Evidence):
+    """As `NoisyGradients`, for Integrated Gradients from zero to each noisy copy. `integrated`: [B, T, S]."""
+
+    samples: int
+    noise: float
+    seed: int
+    steps: int
+
+    def compute(self, model: TranslationModel, batch: Batch) -> dict[str, Tensor]:
+        inputs = model.embed(batch)
+        words = (batch.source_word_of >= 0)[:, :, None]
+        total = inputs.new_zeros(())
+        for noisy in noisy_copies(batch, inputs, self.samples, self.noise, self.seed):
+            signed = path_integral(model, batch, noisy.masked_fill(words, 0), noisy, RULES[0], self.steps)
+            total = total + normalise_rows(signed.clamp(min=0), batch.source_mask)
+        return {"integrated": total / self.samples}
+
+    def passes(self, targets: int) -> Passes:
+        count = self.samples * self.steps
+        return Passes(forward=count, backward=count * targets)
 
 
 def quadrature(rule: str, steps: int) -> list[tuple[float, float]]:
@@ -217,13 +239,15 @@ class SmoothGrad(Method):
     """Saliency averaged over noisy copies of the source embeddings.
 
     `noise` is the standard deviation as a share of the range of the sentence's embeddings; `base` is what is averaged:
-    `input` (positive part of gradient x input), `l1` or `l2` (gradient norm, which measures sensitivity).
+    `input` (positive part of gradient x input), `l1` or `l2` (gradient norm, which measures sensitivity), `integrated`
+    (positive part of Integrated Gradients from zero in `steps` steps, which are steps x samples gradients).
     """
 
     samples: int = 30
     noise: float = 0.15
     base: str = "input"
     seed: int = 0
+    steps: int = 6
 
     name: ClassVar[str] = "smoothgrad"
     family: ClassVar[str] = "gradient"
@@ -233,12 +257,15 @@ class SmoothGrad(Method):
     compared: ClassVar[Mapping[str, Callable[[TranslationModel], Sequence[object]]]] = {"base": lambda model: BASES[:2]}
 
     def __post_init__(self) -> None:
-        _check("base", self.base, BASES)
+        _check("base", self.base, SMOOTHED)
+        quadrature(RULES[0], self.steps)
         if self.samples < 1 or not 0 <= self.noise < float("inf"):
             raise UsageError(f"samples must be at least 1 and noise at least 0, not {self.samples} and {self.noise}")
 
     @property
-    def evidence(self) -> NoisyGradients:
+    def evidence(self) -> Evidence:
+        if self.base == "integrated":
+            return NoisyPaths(self.samples, self.noise, self.seed, self.steps)
         return NoisyGradients(self.samples, self.noise, self.seed)
 
     def read(self, evidence: Mapping[str, Tensor], batch: Batch) -> Tensor:

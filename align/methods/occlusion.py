@@ -7,19 +7,16 @@ over the pieces of a word is the word's loss and the best piece belongs to the b
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 import torch
 
 from align.methods.base import SIGNS, Evidence, Method, Passes, apply_sign
+from align.methods.draws import WordDrawer
 from align.models.base import BASELINES
-from align.models.inside import word_counts
 from align.models.subwords import NO_WORD
-from data.bitext import Pair, tokenize
-from data.errors import DataError, ModelError, UsageError, unknown_name
-from data.streams import read_lines
+from data.errors import UsageError, unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +28,6 @@ if TYPE_CHECKING:
 UNITS = ("word", "piece")
 OBJECTIVES = ("log-prob", "prob")
 PIECES = 2000  # n x (S + T) of n variants that run together
-TRIES = 1000  # draws until a word is short enough
 
 
 class Unit(NamedTuple):
@@ -160,7 +156,7 @@ class Resampled(Evidence):
 
     def compute(self, model: TranslationModel, batch: Batch) -> dict[str, Tensor]:
         taken = [unit for unit in units(batch, "word") for _ in range(self.draws)]
-        draw = _Drawer(model, read_word_counts(self.words) if self.words else word_counts(model))
+        draw = WordDrawer(model, self.words)
         generators = [np.random.default_rng([self.seed, pair.pair.id]) for pair in batch.pairs]
         variants = [
             _spliced(batch, unit, draw(generators[unit.row], batch.source[unit.row, unit.start : unit.end].tolist()))
@@ -171,52 +167,6 @@ class Resampled(Evidence):
 
     def passes(self, targets: int) -> Passes:
         return Passes(forward=1 + self.draws * targets)
-
-
-class _Drawer:
-    """Draws words by frequency, as pieces of a model."""
-
-    def __init__(self, model: TranslationModel, counts: Mapping[str, float]) -> None:
-        self.model, self.words = model, list(counts)
-        self.below = np.cumsum(list(counts.values()), dtype=np.float64)
-        self.known: dict[int, tuple[int, ...]] = {}
-
-    def __call__(self, generator: np.random.Generator, replaced: list[int]) -> tuple[int, ...]:
-        for _ in range(TRIES):
-            number = int(np.searchsorted(self.below, generator.random() * self.below[-1], side="right"))
-            pieces = self._pieces(number)
-            if 0 < len(pieces) <= len(replaced) and pieces != tuple(replaced):
-                return pieces
-        raise ModelError(
-            f"{TRIES} draws from the word list gave no word of {len(replaced)} or fewer pieces of {self.model.name}; "
-            "give a list of frequent words by words=FILE"
-        )
-
-    def _pieces(self, number: int) -> tuple[int, ...]:
-        if number not in self.known:
-            word = self.words[number]
-            encoded = self.model.encode_pair(Pair(0, (word,), (word,)))
-            pieces = zip(encoded.source, encoded.source_word_of, strict=True)
-            self.known[number] = tuple(piece for piece, word_of in pieces if word_of != NO_WORD)
-        return self.known[number]
-
-
-@lru_cache(maxsize=4)
-def read_word_counts(path: str) -> dict[str, float]:
-    """A frequency list: a word and its count on each line, or the word alone for a count of 1.
-
-    Raises:
-        DataError: a line of another form, a count that is not positive, or no word at all.
-    """
-    counts: dict[str, float] = {}
-    for number, line in read_lines(path):
-        word, *rest = tokenize(line) or ("",)
-        if not word or len(rest) > 1 or (rest and not (rest[0].isascii() and rest[0].isdigit() and int(rest[0]))):
-            raise DataError("expected a word and its count, as in `house 12`", path, number)
-        counts[word] = counts.get(word, 0) + int(rest[0] if rest else 1)
-    if not counts:
-        raise DataError("holds no words", path)
-    return counts
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from align.models.subwords import NO_WORD
-from data.errors import UsageError
+from data.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -123,6 +123,14 @@ class TranslationModel(ABC):
     @abstractmethod
     def baseline(self, kind: str) -> Tensor:
         """A vector that stands for an absent word: `zero`, `unk`, `pad` or `mean` of the vocabulary. [D]"""
+
+    def translate(self, sources: Sequence[Sequence[str]], beam: int = 5) -> list[tuple[str, ...]]:
+        """Translate sentences by the library's beam search; the result is cut as this model takes target text.
+
+        Raises:
+            ModelError: a model that cannot translate here.
+        """
+        raise ModelError(f"{self.name} cannot translate here: give the target text")
 
     def token_log_probs(self, batch: Batch, features: Tensor, start: int = 0) -> Tensor:
         """log p of the target pieces from `start` on, given their `features` [B, T', D']. [B, T'], 0 at padding."""

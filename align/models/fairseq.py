@@ -10,7 +10,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from align.models.base import BASELINES, Encoded, TranslationModel
 from align.models.inside import Sublayer, Sublayers
-from align.models.subwords import BPE_MARK, NO_WORD, SPM_MARK
+from align.models.subwords import BPE_MARK, NO_WORD, SPM_MARK, joined_bpe, joined_spm
 from data.errors import ModelError, unknown_name
 
 if TYPE_CHECKING:
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from align.models.base import Batch
     from align.models.subwords import Segmented, Segmenter
     from data.bitext import Pair
+
+
+TRANSLATED_TOGETHER = 32
 
 
 class FairseqModel(TranslationModel):
@@ -143,6 +146,39 @@ class FairseqModel(TranslationModel):
         if kind not in rows:
             raise unknown_name("baseline", kind, BASELINES)
         return self.scale * rows[kind]()
+
+    def translate(self, sources: Sequence[Sequence[str]], beam: int = 5) -> list[tuple[str, ...]]:
+        """Translate by fairseq's `SequenceGenerator`, best hypothesis; into pieces where the text is in pieces."""
+        results: list[tuple[str, ...]] = []
+        for first in range(0, len(sources), TRANSLATED_TOGETHER):
+            group = [self.segment_source(words) for words in sources[first : first + TRANSLATED_TOGETHER]]
+            results += map(self._words, self._search([_ids(side, self.source_dictionary) for side in group], beam))
+        return results
+
+    @torch.no_grad()
+    def _search(self, sources: list[list[int]], beam: int) -> list[list[int]]:
+        from fairseq.sequence_generator import SequenceGenerator
+
+        rows = [(*self.source_tag, *ids, self.source_dictionary.eos()) for ids in sources]
+        net_input = {
+            "src_tokens": self._pad(rows, self.pad),
+            "src_lengths": torch.tensor([len(row) for row in rows], device=self.device),
+        }
+        prefix = torch.tensor([self.target_tag] * len(rows), device=self.device) if self.target_tag else None
+        longest = {"max_len_a": 1.5, "max_len_b": 20, "max_len": self.max_target - 1}
+        generator = SequenceGenerator([self.module], self.target_dictionary, beam_size=beam, **longest)
+        try:
+            found = generator.generate([self.module], {"net_input": net_input}, prefix_tokens=prefix)
+        finally:
+            generator.model.set_decoder_beam_size(1)  # the search leaves its beam size in the attention
+        skip = {self.target_dictionary.eos(), *self.target_tag}
+        return [[int(i) for i in hypotheses[0]["tokens"] if int(i) not in skip] for hypotheses in found]
+
+    def _words(self, ids: list[int]) -> tuple[str, ...]:
+        pieces = [self.target_dictionary[i] for i in ids]
+        if self.segment_target in (joined_bpe, joined_spm):
+            return tuple(pieces)
+        return (joined_spm if any(piece.startswith(SPM_MARK) for piece in pieces) else joined_bpe)(pieces).words
 
     # What methods need from inside (`align.models.inside.OpenModel`)
 

@@ -1,6 +1,6 @@
 """From a fairseq checkpoint and its dictionaries to a model: our own safe reading, fairseq's own classes.
 
-This is the only module that imports fairseq. Importing fairseq is slow and noisy, so it happens when a model is built.
+Importing fairseq is slow and noisy, so it happens here, when a model is built, and nowhere else before.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ def load_fairseq(
     checkpoint = checkpoint or read_checkpoint(path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # fairseq's own imports warn about much that is not ours
+        _import_fairseq()
         source, target = (_read_dictionary(file) for file in dictionaries)
         tags = _language_tags(checkpoint.config, source, target, languages)
         family, module = _build(checkpoint, source, target, dictionaries)
@@ -113,7 +114,6 @@ def _build(
     checkpoint: Checkpoint, source: Any, target: Any, files: tuple[Path, Path]
 ) -> tuple[type[FairseqModel], nn.Module]:
     """fairseq's model with the weights in it; strict, so that no tensor is left out or made up."""
-    _import_fairseq()
     from fairseq import models
 
     weights = {k: v for k, v in checkpoint.weights.items() if k.rpartition(".")[2] not in _DROPPED}

@@ -41,8 +41,8 @@ class HuggingFaceModel(TranslationModel):
     batch_first = True
     _layers: ClassVar[str] = "layers"  # what encoder and decoder call the list of their layers
 
-    def __init__(self, module: nn.Module, tokens: Tokens, tokenizer: Any, name: str, fingerprint: str) -> None:
-        self.module: Any = module.eval().requires_grad_(False)
+    def __init__(self, module: Any, tokens: Tokens, tokenizer: Any, name: str, fingerprint: str) -> None:
+        self.module = module.eval().requires_grad_(False)
         self.tokens, self.tokenizer = tokens, tokenizer
         self.name, self.fingerprint = name, fingerprint
         self._encoder, self._decoder = self.module.get_encoder(), self.module.get_decoder()

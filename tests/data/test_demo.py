@@ -244,7 +244,7 @@ def test_a_pair_depends_on_seed_and_number_alone() -> None:
 def test_the_language_stays_the_same() -> None:
     """The shipped models learned from this text: whoever changes the grammar trains them again (data/demo/train.py)."""
     text = "\n".join(" ".join((*pair.source, *pair.target)) for pair in generate(0, 300))
-    assert hashlib.sha256(text.encode()).hexdigest()[:16] == ""
+    assert hashlib.sha256(text.encode()).hexdigest()[:16] == "5173af0b0bc15ae6"
 
 
 @given(st.integers(0, 2**40))
@@ -305,7 +305,8 @@ def test_pairs_repeat_seldom() -> None:
 def test_agreement_in_sentences() -> None:
     """Forms that would be wrong in any sentence never come."""
     text = "\n".join(" ".join(pair.source) for pair in sample())
-    assert not re.search(r"\b(in|an|von|bei|zu) dem (Haus|Bahnhof|Garten|Park|Fest) [^,]", text)
+    alone = "\n".join(line for line in text.splitlines() if "," not in line)  # no relative clause that forbids im, zum
+    assert not re.search(r"\b(in|an|von|bei|zu) dem (Haus|Bahnhof|Garten|Park|Fest)\b", alone)
     assert not re.search(
         r"\b(ein|kein) (Frau|Tasche|Katze)\b|\beine (Mann|Hund|Buch)\b|\bich (ist|hat|war\w+en)\b", text
     )

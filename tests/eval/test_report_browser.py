@@ -301,6 +301,17 @@ def test_without_gold_links_are_links(plain: Browser) -> None:
     assert plain.all("#erring") == []
 
 
+def test_a_report_without_pairs(chromium: Any, tmp_path: Path) -> None:
+    page = tmp_path / "empty.html"
+    write_report(Report("Empty", [], [], [System("x", "", [], {"links": 0})]), page)
+    for browser in opened(chromium, page):
+        assert browser.one("#count").text == "0 of 0 pairs"
+        browser.one("body").send_keys(Keys.ARROW_RIGHT)
+        browser.driver.set_window_size(900, 900)
+        assert not browser.one("#pair").is_displayed()
+    chromium.set_window_size(1300, 1000)
+
+
 @pytest.mark.parametrize("width", [360, 1300])
 def test_the_page_is_never_wider_than_the_screen(browser: Browser, width: int) -> None:
     size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}

@@ -61,7 +61,7 @@ function startPictures() {
   by("links").addEventListener("focusout", () => focusWord(null));
   let width = by("pair").clientWidth;
   new ResizeObserver(() => {
-    if (by("pair").clientWidth === width) return;
+    if (by("pair").clientWidth === width || listed.length === 0) return;
     width = by("pair").clientWidth;
     drawPictures();
   }).observe(by("pair"));

@@ -12,6 +12,7 @@ from align.batch.job import Job
 from align.batch.plan import make_plan
 from align.batch.shard import Record
 from data.bitext import Pair
+from data.errors import ModelError
 
 
 def job(folder: Path, **changes) -> Job:
@@ -85,4 +86,8 @@ def align(text):
 
 
 def broken_load(job: Job):
-    raise MemoryError
+    raise ModelError("no such model")
+
+
+def deadly_load(job: Job):
+    os.kill(os.getpid(), signal.SIGKILL)

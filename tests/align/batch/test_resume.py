@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -20,16 +21,19 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from align.batch import shard
-from align.batch.engines import Processes, local
+from align.batch.engines import local
 from align.batch.journal import outcomes
 from align.batch.merge import Outputs, merge
 from align.batch.plan import load_plan
+from align.batch.processes import Processes
+from align.batch.ray_engine import RayActors
 from align.batch.run import run_batch
 from data.errors import AlignError, DataError, UsageError
 from tests.align.batch import stub
 
 ROOT = Path(__file__).resolve().parents[3]
 POINTS = 30
+RAY = [pytest.mark.slow, pytest.mark.skipif(not find_spec("ray"), reason="needs the extra ray")]
 
 
 def run(plan, numbers=None, engine=local, tries=2, load=stub.load):
@@ -147,9 +151,9 @@ def test_of_two_runs_the_second_refuses(tmp_path):
     assert merged(plan)
 
 
-@pytest.mark.parametrize("workers", [1, 3])
-def test_processes_give_the_same_bytes(plan, unbroken, workers):
-    assert run(plan, engine=Processes(workers)).statuses == {"ok": 18, "empty": 5}
+@pytest.mark.parametrize("engine", [Processes(1), Processes(3), pytest.param(RayActors(2, None), marks=RAY)])
+def test_engines_give_the_same_bytes(plan, unbroken, engine):
+    assert run(plan, engine=engine).statuses == {"ok": 18, "empty": 5}
     assert merged(plan) == unbroken
 
 
@@ -159,16 +163,22 @@ def test_ranges_in_any_order_give_the_same_bytes(plan, unbroken):
     assert merged(plan) == unbroken
 
 
-def test_a_worker_that_dies_is_replaced(tmp_path):
+@pytest.mark.parametrize("engine", [Processes(2), pytest.param(RayActors(2, None), marks=RAY)])
+def test_a_worker_that_dies_is_replaced(tmp_path, engine):
     plan = stub.plan(tmp_path, stub.pairs(23, *[""] * 7, f"kill-once:{tmp_path / 'flag'}"))
-    assert not run(plan, engine=Processes(2)).failed
+    assert not run(plan, engine=engine).failed
     assert (tmp_path / "flag").exists()
     assert merged(plan)
 
 
 @pytest.mark.parametrize(
     ("engine", "word", "error"),
-    [(local, "raise", "ValueError: a poisoned pair"), (Processes(2), "kill", "signal SIGKILL, 2 times")],
+    [
+        (local, "raise", "ValueError: a poisoned pair"),
+        (Processes(2), "raise", "ValueError: a poisoned pair"),
+        (Processes(2), "kill", "signal SIGKILL, 2 times"),
+        pytest.param(RayActors(2, None), "kill", ", 2 times", marks=RAY),
+    ],
 )
 def test_a_poisoned_shard_fails_alone(tmp_path, engine, word, error):
     plan = stub.plan(tmp_path, stub.pairs(23, *["x"] * 7, word))
@@ -181,9 +191,29 @@ def test_a_poisoned_shard_fails_alone(tmp_path, engine, word, error):
         merged(plan)
 
 
-def test_a_model_that_cannot_be_loaded_stops_the_run(plan):
+@pytest.mark.parametrize("engine", [Processes(2), pytest.param(RayActors(2, None), marks=RAY)])
+def test_a_model_that_cannot_be_loaded_stops_the_run(plan, engine):
+    with pytest.raises(AlignError, match="no such model"):
+        run(plan, engine=engine, load=stub.broken_load)
     with pytest.raises(AlignError, match="before it was ready"):
-        run(plan, engine=Processes(2), load=stub.broken_load)
+        run(plan, engine=engine, load=stub.deadly_load)
+
+
+@pytest.mark.slow
+def test_a_ray_cluster_that_is_shut_down_is_resumed_from(tmp_path, unbroken):
+    ray = pytest.importorskip("ray", reason="needs the extra ray")
+    plan = stub.plan(tmp_path)
+    run(plan, range(1, 3), RayActors(2, None))
+    assert not ray.is_initialized()
+    run(plan, engine=RayActors(1, None))
+    assert merged(plan) == unbroken
+
+
+def test_a_remote_ray_without_login_is_refused(plan, monkeypatch):
+    pytest.importorskip("ray", reason="needs the extra ray")
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    with pytest.raises(UsageError, match="whoever reaches ray"):
+        run(plan, engine=RayActors(2, "ray://10.0.0.1:10001"))
 
 
 def test_a_shard_whose_file_changed_is_made_again(plan, unbroken):

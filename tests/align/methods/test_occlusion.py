@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from align.methods import make_method, occlusion
-from align.methods.occlusion import _Drawer, read_word_counts
+from align.methods.draws import WordDrawer, read_word_counts
 from align.models.inside import word_counts
 from data.bitext import Pair
 from data.errors import DataError, ModelError, UsageError
@@ -152,8 +152,10 @@ def test_resampling_is_the_mean_loss_over_the_words_drawn(model, encoded, tmp_pa
     check(model, encoded, method, naive)
 
 
-def test_words_are_drawn_by_their_counts(model):
-    draw = _Drawer(model, {"s1": 1.0, "s2": 3.0})
+def test_words_are_drawn_by_their_counts(model, tmp_path):
+    path = tmp_path / "words"
+    path.write_text("s1\ns2 3\n")
+    draw = WordDrawer(model, str(path))
     generator = np.random.default_rng(0)
     drawn = Counter(draw(generator, [0]) for _ in range(2000))
     first, second = ((model.source_dictionary.index(word),) for word in ("s1", "s2"))
@@ -165,8 +167,10 @@ def test_the_dictionary_is_the_default_list(model):
     assert word_counts(model) == {f"s{n}": 10.0 for n in range(12)}
 
 
-def test_a_list_without_short_words(model):
-    draw = _Drawer(model, {"s1": 1.0})
+def test_a_list_without_short_words(model, tmp_path):
+    path = tmp_path / "words"
+    path.write_text("s1\n")
+    draw = WordDrawer(model, str(path))
     with pytest.raises(ModelError, match="no word of 1 or fewer pieces"):
         draw(np.random.default_rng(0), [model.source_dictionary.index("s1")])
 

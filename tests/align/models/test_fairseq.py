@@ -202,6 +202,28 @@ def test_weights_that_are_not_finite_are_refused(saved):
         load(saved)
 
 
+def test_translation_is_no_worse_than_any_single_piece():
+    """Beam search against the enumeration of every output of one piece."""
+    model = tiny_model(max_target_positions=4)
+    sources = [("s1", "s2@@", "s3"), ("s4",)]
+    words = model.translate(sources, beam=12)
+    assert len(words) == 2
+    for source, target in zip(sources, words, strict=True):
+        ours = score_of(model, source, target)
+        one_piece = max(score_of(model, source, (piece,)) for piece in TARGET)
+        assert ours >= one_piece - 1e-9
+    assert all(layer.encoder_attn.beam_size == 1 for layer in model.module.decoder.layers)
+    batched = model.translate(sources, beam=1)
+    assert batched == [model.translate([source], beam=1)[0] for source in sources]
+
+
+def score_of(model, source, target):
+    """Log-probability of an output, divided by its length as the search does."""
+    encoded = model.encode_pair(Pair(0, source, target))
+    batch = model.batch([encoded])
+    return float(model.log_probs(batch, model.embed(batch)).sum()) / len(encoded.target)
+
+
 def test_settings_are_inert():
     assert isinstance(tiny_settings(), argparse.Namespace)
     assert len(dictionary(TARGET)) % 8 == 0
