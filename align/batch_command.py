@@ -48,6 +48,7 @@ corpus_options = _options(
     click.option("--columns", default="1,2", show_default=True, help="Columns of --tsv, from 1."),
     click.option("--fields", default="src,tgt", show_default=True, help="Fields of JSONL and Parquet; a.b is b in a."),
     click.option("--languages", metavar="S,T", help="Languages of TMX, such as de,en."),
+    click.option("--tokenize", metavar="S,T", help="Languages, such as de,en: tokenise raw text, with sacremoses."),
 )
 job_options = _options(
     click.option("--method", default="attention:position=awi", show_default=True, help="As in `run`."),
@@ -95,7 +96,7 @@ def batch() -> None:
 @job_options
 def plan(folder: Path, model: ModelArguments, **values: Any) -> None:
     """Cut a corpus into shards in FOLDER and write down what is to be done with them."""
-    made = _plan(folder, model, values)
+    made = _plan(folder, model, _corpus(values), values)
     click.echo(f"{folder}: {made.pairs:,} pairs in {len(made.shards):,} shards, {made.fingerprint[:12]}", err=True)
 
 
@@ -131,7 +132,8 @@ def merge(folder: Path, **values: Any) -> None:
     """Join the finished shards of FOLDER into files, line n for pair n."""
     from align.batch.plan import load_plan
 
-    _merge(load_plan(folder), _outputs(values))
+    made = load_plan(folder)
+    _merge(made, _outputs(values, [entry.path for entry in made.inputs]))
 
 
 @batch.command("all")
@@ -152,17 +154,17 @@ def everything(
     **values: Any,
 ) -> int:
     """Plan, run and merge; called again, go on where the last call stopped. FOLDER keeps what is done."""
-    outputs = _outputs(values)
-    made = _plan(folder, model, values)
+    corpus = _corpus(values)
+    outputs = _outputs(values, [*corpus.paths.values()])
+    made = _plan(folder, model, corpus, values)
     code = _run(made, _numbers(None, len(made.shards)), engine, workers, address, tries, ())
     return code or _merge(made, outputs, fail_on)
 
 
-def _plan(folder: Path, model: ModelArguments, values: dict[str, Any]) -> Plan:
+def _plan(folder: Path, model: ModelArguments, corpus: Corpus, values: dict[str, Any]) -> Plan:
     from align.batch.job import Job
     from align.batch.plan import make_plan
 
-    corpus = _corpus(values)
     shard_size = values.pop("shard_size")
     options, pairs = model.load_options(corpus.pairs())
     job = Job(
@@ -176,7 +178,7 @@ def _plan(folder: Path, model: ModelArguments, values: dict[str, Any]) -> Plan:
         **values,
     )
     signature = job.aligner().signature  # a model that cannot be loaded shows before the corpus is cut
-    return make_plan(folder, pairs, job, signature, corpus.paths, shard_size)
+    return make_plan(folder, pairs, corpus, job, signature, shard_size)
 
 
 def _absolute(path: Path) -> Path:
@@ -186,7 +188,8 @@ def _absolute(path: Path) -> Path:
 
 def _corpus(values: dict[str, Any]) -> Corpus:
     """The corpus that `corpus_options` name; takes them out of `values`."""
-    columns, fields, languages = (values.pop(name) for name in ("columns", "fields", "languages"))
+    columns, fields = values.pop("columns"), values.pop("fields")
+    languages, split = values.pop("languages"), values.pop("tokenize")
     if not re.fullmatch("[0-9]{1,4},[0-9]{1,4}", columns):
         raise UsageError(f"--columns takes two numbers from 1, such as 1,2, not {columns!r}")
     first, second = columns.split(",")
@@ -195,6 +198,7 @@ def _corpus(values: dict[str, Any]) -> Corpus:
         columns=(int(first), int(second)),
         fields=_two(fields, "--fields"),
         languages=_two(languages, "--languages") if languages else None,
+        tokenize=_two(split, "--tokenize") if split else None,
     )
 
 
@@ -266,8 +270,8 @@ def _reporter() -> Callable[[Progress], None]:
     return report
 
 
-def _outputs(values: dict[str, Any]) -> Outputs:
-    """The files that `output_options` name; takes them out of `values`."""
+def _outputs(values: dict[str, Any], inputs: list[str]) -> Outputs:
+    """The files that `output_options` name, none of them an input; takes them out of `values`."""
     from align.batch.merge import Outputs
 
     overwrite = values.pop("overwrite")
@@ -275,7 +279,7 @@ def _outputs(values: dict[str, Any]) -> Outputs:
     outputs = Outputs(**{name: values.pop(name) for name in names})
     paths = [path for path in vars(outputs).values() if path is not None]
     for path in paths:
-        check_paths((), path, overwrite=overwrite)
+        check_paths(inputs, path, overwrite=overwrite)
     if len({path if path == STANDARD_STREAM else os.path.realpath(path) for path in paths}) < len(paths):
         raise UsageError("two outputs go to the same place")
     return outputs

@@ -27,6 +27,7 @@ from align.batch.processes import Processes
 from align.batch.ray_engine import RayActors
 from align.batch.run import run_batch
 from data.bitext import Pair, read_bitext
+from data.corpus import Corpus
 
 if TYPE_CHECKING:
     from align.batch.engines import Engine
@@ -55,6 +56,7 @@ def main(
     text = list(read_bitext(source, target))
     settings = ("word", "argmax", 0.0, "mask", False, "grow-diag-final-and", 1000, 0.2, 1, None, None, False)
     job = Job(model.resolve(), None, OPTIONS, method, *settings)
+    files = Corpus((str(source),), (str(target),))
     align = load(job)
     for _ in align(text[:100]):
         pass
@@ -72,7 +74,7 @@ def main(
     for name, engine in engines.items():
         with TemporaryDirectory() as folder:
             start = time.perf_counter()
-            plan = make_plan(Path(folder), corpus(text, pairs), job, "bench", [str(source), str(target)], shard_size)
+            plan = make_plan(Path(folder), corpus(text, pairs), files, job, "bench", shard_size)
             planned = time.perf_counter() - start
             rate, memory = measured(plan, engine, (lambda job: align) if name == "local" else load)
             start = time.perf_counter()

@@ -13,7 +13,7 @@ from data.errors import DataError, UsageError, printable
 from data.streams import check_paths, open_bytes, read_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 log = logging.getLogger("nmt_align")
 
@@ -33,6 +33,7 @@ class Corpus:
         files: `.jsonl`, `.parquet` and `.tmx` files (`.jsonl` and `.tmx` also compressed).
         fields: where source and target are in JSONL and Parquet; a point leads into an object.
         languages: of source and target in TMX.
+        tokenize: languages of source and target to tokenise text by with Moses' rules; None: words are as given.
     """
 
     source: tuple[str, ...] = ()
@@ -43,12 +44,19 @@ class Corpus:
     files: tuple[str, ...] = ()
     fields: tuple[str, str] = ("src", "tgt")
     languages: tuple[str, str] | None = None
+    tokenize: tuple[str, str] | None = None
 
     @property
-    def paths(self) -> tuple[str, ...]:
-        """All files, in the order in which they are read."""
-        sides = [path for both in zip(self.source, self.target, strict=True) for path in both]
-        return (*sides, *self.joint, *self.tsv, *self.files)
+    def paths(self) -> dict[str, str]:
+        """All files by kind and number, such as `source 1`."""
+        kinds = ("source", "target", "joint", "tsv", "files")
+        return {f"{kind} {n}": path for kind in kinds for n, path in enumerate(getattr(self, kind), 1)}
+
+    @property
+    def reading(self) -> dict[str, str | None]:
+        """How the files are read."""
+        pairs = {name: getattr(self, name) for name in ("columns", "fields", "languages", "tokenize")}
+        return {name: pair and ",".join(map(str, pair)) for name, pair in pairs.items()}
 
     def pairs(self) -> Iterator[Pair]:
         """All pairs, one at a time.
@@ -61,10 +69,13 @@ class Corpus:
             raise UsageError(f"{len(self.source)} source files, but {len(self.target)} target files")
         if not self.paths:
             raise UsageError("no text: give --source and --target, --input, --tsv or --corpus")
-        check_paths(self.paths)
+        check_paths([*self.paths.values()])
+        split = [_moses(language) for language in self.tokenize] if self.tokenize else None
         number = 0
         for pairs in self._readers():
             for pair in pairs:
+                if split:
+                    pair = Pair(number, split[0](pair.source), split[1](pair.target))
                 yield replace(pair, id=number)
                 number += 1
 
@@ -87,6 +98,16 @@ class Corpus:
                 yield read_tmx(path, self.languages)
             else:
                 raise UsageError(f"{path}: what is it? Names end in .jsonl, .parquet or .tmx")
+
+
+def _moses(language: str) -> Callable[[Iterable[str]], tuple[str, ...]]:
+    """A function that tokenises words that were split at blanks. Characters stay as they are, unescaped."""
+    try:
+        from sacremoses import MosesTokenizer
+    except ImportError:
+        raise UsageError("tokenising needs sacremoses: pip install 'nmt-align[hf]'") from None
+    tokenizer = MosesTokenizer(lang=language)
+    return lambda words: tokenize(tokenizer.tokenize(" ".join(words), escape=False, return_str=True))
 
 
 def read_jsonl(path: str, fields: tuple[str, str] = ("src", "tgt")) -> Iterator[Pair]:

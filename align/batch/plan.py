@@ -16,9 +16,10 @@ from data.errors import AlignError, DataError, UsageError
 from data.streams import STANDARD_STREAM, write_atomically
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from data.bitext import Pair
+    from data.corpus import Corpus
 
 MANIFEST = "manifest.json"
 SCHEMA = 1
@@ -36,21 +37,22 @@ class Shard:
 
 @dataclass(frozen=True)
 class Input:
-    """A file of the corpus as it was when planned; standard input has no size."""
+    """A file of the corpus as it was when planned; standard input has no size. `name` tells its role."""
 
+    name: str
     path: str
     size: int | None = None
     modified: int | None = None
     sha256: str | None = None
 
     @classmethod
-    def of(cls, path: str) -> Input:
+    def of(cls, name: str, path: str) -> Input:
         if path == STANDARD_STREAM:
-            return cls(path)
+            return cls(name, path)
         place = Path(path).resolve()
         try:
             facts = place.stat()
-            return cls(str(place), facts.st_size, facts.st_mtime_ns, digest(place))
+            return cls(name, str(place), facts.st_size, facts.st_mtime_ns, digest(place))
         except OSError as error:
             raise DataError(f"cannot be read: {error.strerror}", path) from None
 
@@ -60,7 +62,9 @@ class Input:
         if self.size is None or not place.exists():
             return self
         facts = place.stat()
-        return self if (facts.st_size, facts.st_mtime_ns) == (self.size, self.modified) else Input.of(self.path)
+        return (
+            self if (facts.st_size, facts.st_mtime_ns) == (self.size, self.modified) else Input.of(self.name, self.path)
+        )
 
 
 @dataclass(frozen=True)
@@ -103,13 +107,13 @@ class Plan:
     def check_unchanged(self) -> None:
         """Raise AlignError, with the differences, if models, versions or inputs are not as they were planned."""
         inputs = [entry.now() for entry in self.inputs]
-        _refuse(self, {**self.identity, **self.job.identity(), **_input_identity(inputs)})
+        _refuse(self, {**self.identity, **self.job.identity(), **_digests(inputs)})
 
 
-def make_plan(
-    folder: Path, pairs: Iterable[Pair], job: Job, signature: str, inputs: Sequence[str], shard_size: int
-) -> Plan:
-    """Cut `pairs` into shards of `shard_size` and write the manifest, last; a folder with the same plan is left as is.
+def make_plan(folder: Path, pairs: Iterable[Pair], corpus: Corpus, job: Job, signature: str, shard_size: int) -> Plan:
+    """Cut `pairs`, which are those of `corpus`, into shards of `shard_size`; a folder with the same plan is left as is.
+
+    The manifest comes last: without it there is no plan.
 
     Raises:
         AlignError: the folder holds another plan (with the differences), or another process is planning there.
@@ -118,8 +122,8 @@ def make_plan(
     for name in FOLDERS:
         (folder / name).mkdir(parents=True, exist_ok=True)
     with locked(folder / "plan.lock", "planning"):
-        files = tuple(Input.of(path) for path in inputs)
-        identity = {**job.identity(), **_input_identity(files), "shard_size": shard_size}
+        files = tuple(Input.of(name, path) for name, path in corpus.paths.items())
+        identity = {**job.identity(), **_digests(files), **corpus.reading, "shard_size": shard_size}
         if (folder / MANIFEST).exists():
             plan = load_plan(folder)
             if any(entry.size is None for entry in files):
@@ -192,8 +196,8 @@ def _paths(found: dict[str, Any]) -> Any:
     return Path(found["path"]) if found.keys() == {"path"} else found
 
 
-def _input_identity(inputs: Iterable[Input]) -> dict[str, Scalar]:
-    return {f"input {number}": entry.sha256 for number, entry in enumerate(inputs, 1)}
+def _digests(inputs: Iterable[Input]) -> dict[str, Scalar]:
+    return {entry.name: entry.sha256 for entry in inputs}
 
 
 def _refuse(plan: Plan, now: dict[str, Scalar]) -> None:

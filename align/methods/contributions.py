@@ -118,7 +118,6 @@ class Alti(LayerMethod):
 
     name: ClassVar[str] = "alti"
     family: ClassVar[str] = "contributions"
-    measures: ClassVar[str] = "saliency"
     summary: ClassVar[str] = "contributions of source words through all layers (ALTI+)"
     citation: ClassVar[str] = "Ferrando et al. 2022a, 2022b (EMNLP)"
     compared: ClassVar[Mapping[str, Callable[[TranslationModel], Sequence[object]]]] = {

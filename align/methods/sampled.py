@@ -100,7 +100,9 @@ class PathSamples(Evidence):
         log_probs = model.log_probs(batch, inputs)
         for _ in range(self.samples):
             start = model.embed(_random_pieces(batch, drawer, generators))
-            share = torch.tensor([generator.random() for generator in generators], dtype=torch.float64).to(inputs)[:, None, None]
+            share = torch.tensor([generator.random() for generator in generators], dtype=torch.float64).to(inputs)[
+                :, None, None
+            ]
             step = inputs - start
             read, _ = gradient_rows(model, batch, start + share * step, _along(step))
             signed = signed + read / self.samples

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from data.demo import english, german
+from data.demo.choices import PERSON
 from data.demo.clauses import De, En, Part
 from data.demo.lexicon import adjectives_for, nouns_of
 from data.demo.nouns import Nominal, Request, nominal
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from data.demo.lexicon import Argument
 
 _MEASURES = {"age": (100, "Jahre alt", "years old"), "price": (100, "Euro", "euros"), "span": (13, "Stunden", "hours")}
-PERSON = frozenset({"person"})
 _ADVERBS = (("sehr", "very"), ("zu", "too"), ("ziemlich", "rather"), ("so", "so"), ("besonders", "particularly"))
 
 

@@ -34,7 +34,6 @@ class Noun:
     where: tuple[str, str] | None  # prepositions of rest: (an, at) of the station
     weak: bool = False  # takes -n in all cases but the nominative
     proper: bool = False
-    compound: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,6 @@ class Adjective:
 class Adverb:
     german: str
     english: str
-    role: str
     when: Kinds
 
 
@@ -177,7 +175,6 @@ def compounds() -> dict[str, tuple[Noun, ...]]:
                     german=row["german"] + noun.german.lower(),
                     plural=row["german"] + noun.plural.lower() if noun.plural else "",
                     english=f"{row['english']} {noun.english}",
-                    compound=True,
                 )
             )
     return {head: tuple(found) for head, found in built.items()}
@@ -204,9 +201,7 @@ def adjectives() -> tuple[Adjective, ...]:
 
 @cache
 def adverbs(role: str) -> tuple[Adverb, ...]:
-    return tuple(
-        Adverb(r["german"], r["english"], r["role"], _kinds(r["when"])) for r in table("adverbs") if r["role"] == role
-    )
+    return tuple(Adverb(r["german"], r["english"], _kinds(r["when"])) for r in table("adverbs") if r["role"] == role)
 
 
 def _argument(text: str) -> Argument:

@@ -93,7 +93,10 @@ DUMMY = Referent.of("es", "it")
 
 @dataclass(frozen=True)
 class Request:
-    """What a noun phrase shall be: its kinds and case; `owner` for possessives; the rest where the rule decides."""
+    """What a noun phrase shall be: its kinds and case; `owner` for possessives; the rest where the rule decides.
+
+    `definite` asks for a definite article or the like, as after nicht.
+    """
 
     kinds: Kinds
     case: Case
@@ -144,13 +147,8 @@ def nominal(draw: Draw, request: Request) -> Nominal:
     if free and "person" in request.kinds and draw.chance(request.pronouns):
         draw.note("pronoun")
         return pronoun(_other_speaker(draw, request.owner), request.case)
-    if (
-        free
-        and not request.definite
-        and request.pronouns
-        and draw.chance(0.04)
-        and (found := _indefinite(draw, request))
-    ):
+    vague = free and not request.definite and request.pronouns and draw.chance(0.04)
+    if vague and (found := _indefinite(draw, request)):
         return found
     noun = draw.pick([entry for entry in nouns_of(request.kinds) if free or not entry.proper])
     if noun.proper:

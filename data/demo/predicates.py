@@ -56,7 +56,7 @@ def subject_for(draw: Draw, kinds: Kinds, pronouns: float = 0.4) -> Nominal:
     request = Request(kinds, "nom", pronouns=pronouns)
     if draw.chance(0.05) and "es" not in kinds:
         return coordinated(draw, request)
-    return with_attribute(draw, nominal(draw, request), "nom", 0.12)
+    return with_attribute(draw, nominal(draw, request))
 
 
 def _form(draw: Draw, plan: Plan) -> str:
@@ -120,7 +120,7 @@ def _object(draw: Draw, argument: Argument, scene: Scene) -> Part:
         draw.note("pronominal adverb")
         there = link(german.pronominal("da", argument.german), f"{argument.english} it")
         return Part(there, De.COMPLEMENT, En.COMPLEMENT)
-    found = with_attribute(draw, nominal(draw, request), argument.case)
+    found = with_attribute(draw, nominal(draw, request))
     last = argument.role == "prep" or len(scene.plan.use.frame.arguments) == 1
     if last and not scene.plan.simple and draw.chance(0.2):
         found = with_relative(draw, found)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from data.demo import german
 from data.demo.lexicon import Noun, nouns_of
 from data.demo.nouns import Nominal, Request, nominal, noun_phrase
-from data.demo.phrases import Bond, Phrase, Words, link, merge, words
+from data.demo.phrases import Bond, Phrase, link, merge, words
 
 if TYPE_CHECKING:
     from data.demo.draw import Draw
@@ -32,15 +32,13 @@ def place(draw: Draw, kinds: Kinds, direction: str = "where") -> Phrase:
 
     Shores are `an` and `by`, markets `auf` and `at`: each noun names its own prepositions.
     """
-    noun = draw.pick([entry for entry in nouns_of(kinds) if entry.where])
-    assert noun.where is not None  # noqa: S101, for the type checker
-    source, target, case = _direction(noun, noun.where, direction)
+    noun, where = draw.pick([(entry, entry.where) for entry in nouns_of(kinds) if entry.where])
+    source, target, case = _direction(noun, where, direction)
     if noun.proper:
         return link(source, target) + link(noun.german, noun.english)
     determiner = draw.weighted({"the": 12, "a": 2, "my": 1, "this": 1})
-    return prepositional(
-        draw, link(source, target), noun_phrase(draw, noun, Request(kinds, case, determiner=determiner, plural=False))
-    )
+    there = noun_phrase(draw, noun, Request(kinds, case, determiner=determiner, plural=False))
+    return prepositional(draw, link(source, target), there)
 
 
 def _direction(noun: Noun, where: tuple[str, str], direction: str) -> tuple[str, str, Case]:
@@ -89,17 +87,17 @@ _PARTS = {
 }
 
 
-def with_attribute(draw: Draw, head: Nominal, case: Case, share: float = 0.12) -> Nominal:
+def with_attribute(draw: Draw, head: Nominal) -> Nominal:
     """`head`, sometimes with an owner or a prepositional attribute that suits it."""
     noun = head.noun
-    if noun is None or noun.proper or head.tail or not draw.chance(share):
+    if noun is None or noun.proper or head.tail or not draw.chance(0.12):
         return head
     if head.contracts and draw.chance(0.6):
         for kind, wholes in _PARTS.items():
             if kind in noun.kinds:
                 return _of(draw, head, wholes)
         if noun.kinds & _OWNED:
-            return _owned(draw, head, case)
+            return _owned(draw, head)
     fitting = [attribute for attribute in ATTRIBUTES if attribute.heads & noun.kinds]
     if not fitting:
         return head
@@ -121,7 +119,7 @@ def _of(draw: Draw, head: Nominal, wholes: Kinds) -> Nominal:
     return replace(head, phrase=Phrase(head.phrase.de + owner.phrase.de, head.phrase.en + of + owner.phrase.en))
 
 
-def _owned(draw: Draw, head: Nominal, case: Case) -> Nominal:
+def _owned(draw: Draw, head: Nominal) -> Nominal:
     """das Auto der Frau, das Auto von Anna, Annas Auto ↔ the woman's car, Anna's car."""
     draw.note("genitive")
     person = draw.pick(nouns_of(frozenset({"person"})))
@@ -130,15 +128,11 @@ def _owned(draw: Draw, head: Nominal, case: Case) -> Nominal:
         owner = noun_phrase(draw, person, Request(person.kinds, "gen", determiner="the", plural=False))
         possible = {bond for word in (owner.phrase.de[0], owner.phrase.de[-1]) for bond in word.sure}
         genitive = words("'s", possible=possible)
-        return replace(
-            head,
-            phrase=Phrase(head.phrase.de + owner.phrase.de, owner.phrase.en + genitive + rest),
-            contracts=head.contracts,
-        )
+        return replace(head, phrase=Phrase(head.phrase.de + owner.phrase.de, owner.phrase.en + genitive + rest))
     name, mark = Bond(), Bond()
     said = words(person.english, name) + words("'s", mark)
     if draw.chance(0.5) or len(head.phrase.de) > 2:
         of = words("von", mark) + words(person.german, name)
         return replace(head, phrase=Phrase(head.phrase.de + of, said + rest))
-    owner_first: Words = words(person.german + "s", name, mark)
-    return replace(head, phrase=Phrase(owner_first + head.phrase.de[1:], said + rest), contracts=False)
+    owner_first = words(person.german + "s", name, mark) + head.phrase.de[1:]
+    return replace(head, phrase=Phrase(owner_first, said + rest), contracts=False)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from data.demo import english, german
 from data.demo.choices import DYNAMIC, PAST, PERSON, forms_of, uses_of_objects, uses_with
 from data.demo.clauses import COMMA, Clause, De, En, Part
-from data.demo.nouns import DUMMY, Nominal, Request, another, any_speaker, nominal, pronoun
+from data.demo.lexicon import nouns_of
+from data.demo.nouns import DUMMY, Nominal, Request, another, any_speaker, nominal, noun_phrase, pronoun
 from data.demo.phrases import Phrase, link
 from data.demo.predicates import infinitive, predicate, subject_for, subordinate, with_relative
 from data.demo.scenes import Plan
@@ -148,12 +149,13 @@ def taken_up(draw: Draw) -> Phrase:
     use, skip = draw.pick(uses_of_objects(forms))
     subject = subject_for(draw, PERSON, 0.3)
     determiner = draw.weighted({"a": 3, "the": 2, "my": 1, "this": 1})
-    thing = nominal(draw, Request(use.frame.arguments[skip].kinds, "acc", subject.referent, determiner))
-    assert thing.noun is not None  # noqa: S101, for the type checker
+    kinds = use.frame.arguments[skip].kinds
+    noun = draw.pick([noun for noun in nouns_of(kinds) if not noun.proper])
+    thing = noun_phrase(draw, noun, Request(kinds, "acc", subject.referent, determiner))
     rank = De.ACC if thing.definite else De.INDEFINITE
     plan = Plan(use, subject, forms_of(use, forms), skip=skip, embedded=True, simple=True, adverbs=0.3)
     first = predicate(draw, plan).with_part(Part(thing.phrase, rank, En.OBJECT))
-    fitting = [uses_of_objects(when, thing.noun.kinds, only=True) for when in (forms, PAST)]
+    fitting = [uses_of_objects(when, noun.kinds, only=True) for when in (forms, PAST)]
     other, place = draw.pick(fitting[0] + fitting[1])
     denied = draw.chance(0.2)
     again = pronoun(subject.referent, "nom")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 LANGUAGES = ("de", "en")
 MERGES = 800
 PAIRS = {"train": 60_000, "valid": 500}
-UPDATES = 3500
+UPDATES = 2650
 ARCHITECTURE = {
     "arch": "transformer",
     "encoder-layers": 3,

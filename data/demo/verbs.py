@@ -139,11 +139,11 @@ def _auxiliaries(form: Form, main: MainVerb, passive: bool, gern: Bond | None) -
 
     One without partner may be linked to the partner of the verb that it helps: the passive auxiliary or the main verb.
     """
-    bonds = [frozenset({Bond()}) for _ in (*form.german, *form.english)]
+    bonds = [frozenset({Bond()}) for _ in (*form.german, *form.english)]  # enough for the longer side
     voice, helper = frozenset({Bond()}), frozenset({main.helper})
     helped = voice if passive else frozenset({main.core})
-    left = [(a, b, NONE) if a.sure else (a, helper, helped) for a, b in zip(form.german, bonds, strict=False)]
-    right = [(a, b, NONE) if a.sure else (a, NONE, helped | helper) for a, b in zip(form.english, bonds, strict=False)]
+    left = [(a, bonds[k], NONE) if a.sure else (a, helper, helped) for k, a in enumerate(form.german)]
+    right = [(a, bonds[k], NONE) if a.sure else (a, NONE, helped | helper) for k, a in enumerate(form.english)]
     if passive:
         left.append((Auxiliary("werden", "participle"), voice, NONE))
         right.append((Auxiliary("be", "participle"), voice, NONE))

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from align.extract import row_shares
-from align.methods import METHODS
+from align.methods.cards import card_facts
 from data.bitext import Pair
 from eval.report.build import Report, System
 
@@ -18,12 +18,6 @@ if TYPE_CHECKING:
     from align.pipeline import Aligned
     from data.links import GoldAlignment
     from eval import compare
-
-MEASURES = {
-    "attention": "attention: where the model looks",
-    "sensitivity": "sensitivity: what the prediction reacts to",
-    "saliency": "saliency: what the prediction rests on",
-}
 
 
 def comparison_report(
@@ -48,7 +42,7 @@ def comparison_report(
         [Pair(k, tuple(first[k].encoded.source_words), tuple(first[k].encoded.target_words)) for k in keys],
         systems,
         gold,
-        {method.name: method_card(method) for method in dict.fromkeys(s.run.method for s, _ in ranked)},
+        {name: card_facts(name) for name in dict.fromkeys(system.run.method.name for system, _ in ranked)},
     )
 
 
@@ -80,15 +74,3 @@ def details(row: Mapping[str, object]) -> str:
     parts.append(str(row["position"] or "").upper())
     parts.append(str(row["options"]).replace(":", ", "))
     return ", ".join(filter(None, parts))
-
-
-def method_card(method: Method) -> list[tuple[str, str]]:
-    """What there is to know about a method: labels and texts."""
-    cost = method.evidence.passes(10)
-    kind = METHODS[method.name]
-    return [
-        ("Measures", MEASURES[kind.measures]),
-        ("How", kind.summary),
-        ("Cost", f"{cost.forward:g} forward, {cost.backward:g} backward passes for a pair of 10 target pieces"),
-        ("Source", kind.citation),
-    ]

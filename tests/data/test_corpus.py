@@ -39,7 +39,17 @@ def test_many_files_are_numbered_through(tmp_path: Path) -> None:
         Pair(4, ("neu",), ("new",)),
         Pair(5, ("weit",), ("far", "away")),
     ]
-    assert corpus.paths == (source[0], target[0], source[1], target[1], *joint, *tsv, *corpus.files)
+    assert [*corpus.paths] == ["source 1", "source 2", "target 1", "target 2", "joint 1", "tsv 1", "files 1"]
+    assert [*corpus.paths.values()] == [*source, *target, *joint, *tsv, *corpus.files]
+
+
+def test_raw_text_is_tokenised_without_escapes(tmp_path: Path) -> None:
+    pytest.importorskip("sacremoses", reason="needs the extra hf")
+    joint = (write(tmp_path / "joint", "Das ist's & gut. ||| That's [good] & |so|.\n |||\n"),)
+    assert list(Corpus(joint=joint, tokenize=("de", "en")).pairs()) == [
+        Pair(0, ("Das", "ist", "'s", "&", "gut", "."), ("That", "'s", "[", "good", "]", "&", "|", "so", "|", ".")),
+        Pair(1, (), ()),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from data.demo.phrases import Bond, Phrase, gold, link, merge, units, words
 from data.errors import UsageError
 from data.links import GoldAlignment, read_gold
 
-SAMPLE = 6000
+SAMPLE = 4000
 PHENOMENA = (
     "adjective anaphor attribute comparison compound contraction contrast coordination correlative existential "
     "experiencer future genitive gern idiom imperative impersonal infinitive inversion kein modal negation numeral "
@@ -311,7 +311,7 @@ def test_agreement_in_sentences() -> None:
         r"\b(ein|kein) (Frau|Tasche|Katze)\b|\beine (Mann|Hund|Buch)\b|\bich (ist|hat|war\w+en)\b", text
     )
     english_text = "\n".join(" ".join(pair.target) for pair in sample())
-    assert not re.search(r"\ba [aei]|\ban [bcdfgjklmnpqrstvwxyz]|\b(he|she|it) (are|have|were|do)\b", english_text)
+    assert not re.search(r"\ba [aei]|\ban [bcdfgjklmnpqrstvwxyz]|\b(he|she|it) (are|were|am)\b", english_text)
     assert not re.search(r"\bcan not\b|\b(does|did|do) \w+ed\b", english_text)
 
 

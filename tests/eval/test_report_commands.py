@@ -251,7 +251,14 @@ def test_comparison_report_shows_both_directions() -> None:
     matrices = data["matrices"]
     assert isinstance(matrices, list)
     assert len(matrices) == 2 * 2 * 3  # layers, AWO and AWI, directions and both; not once more for each pooling
-    assert [label for label, _ in report.cards["attention"]] == ["Measures", "How", "Cost", "Source"]
+    assert [label for label, _ in report.cards["attention"]] == [
+        "Measures",
+        "Question",
+        "For",
+        "Cost",
+        "Known failure",
+        "Source",
+    ]
     for shown, (system, _) in zip(report.systems, ranked, strict=True):
         assert shown.soft is not None
         if system.direction in ("forward", "reverse"):

@@ -12,6 +12,7 @@ from align.batch.job import Job
 from align.batch.plan import make_plan
 from align.batch.shard import Record
 from data.bitext import Pair
+from data.corpus import Corpus
 from data.errors import ModelError
 
 
@@ -56,7 +57,8 @@ def plan(folder: Path, text: list[Pair] | None = None, shard_size: int = 5, **ch
     text = pairs() if text is None else text
     source = folder / "text"
     source.write_text("".join(f"{' '.join(p.source)}\t{' '.join(p.target)}\n" for p in text), encoding="utf-8")
-    return make_plan(folder / "batch", text, job(folder, **changes), "method:stub", [str(source)], shard_size)
+    corpus = Corpus(tsv=(str(source),))
+    return make_plan(folder / "batch", text, corpus, job(folder, **changes), "method:stub", shard_size)
 
 
 def load(job: Job):

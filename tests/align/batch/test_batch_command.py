@@ -61,6 +61,7 @@ def everything(folder, out, *more):
     return invoke(*arguments), [(out / name).read_bytes() for name in names if (out / name).exists()]
 
 
+@pytest.mark.slow
 def test_engines_agree_with_each_other_and_with_run(folder, tmp_path):
     outputs = []
     for name, options in (("local", ()), ("two", ("--workers", 2))):

@@ -241,7 +241,7 @@ def test_merge_refuses_records_out_of_place(plan):
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        (lambda folder: (folder / "text").write_text("other\ttext\n"), "input 1"),
+        (lambda folder: (folder / "text").write_text("other\ttext\n"), "tsv 1"),
         (lambda folder: (folder / "model.pt").write_bytes(b"other weights"), "model"),
         (lambda folder: (folder / "dict.de.txt").write_text("das 1\n"), "model"),
     ],

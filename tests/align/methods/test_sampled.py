@@ -110,36 +110,35 @@ def test_expected_gradients_are_the_mean_over_their_samples(model, encoded):
     check(model, encoded, make_method("expected-gradients:samples=3:seed=7:sign=signed"), naive)
 
 
-def test_expected_gradients_become_complete(model, encoded):
+def test_expected_gradients_report_what_the_sampling_lacks(model, encoded):
     batch = model.batch(encoded)
-    errors = [float(PathSamples(n, "", 0).compute(model, batch)["completeness"].mean()) for n in (4, 200)]
-    assert errors[1] < errors[0] / 3
+    evidence = PathSamples(3, "", 7).compute(model, batch)
+    for row, pair in enumerate(encoded):
+        alone = model.batch([pair])
+        before = model.log_probs(alone, model.embed(alone))[0]
+        starts = [start for start, _ in random_sentences(model, pair, 3, 7)]
+        gain = sum(before - model.log_probs(alone, start[None])[0] for start in starts) / 3
+        lack = (evidence["signed"][row].sum(-1)[batch.target_mask[row]] - gain).abs()
+        torch.testing.assert_close(evidence["completeness"][row][batch.target_mask[row]], lack, **CLOSE)
 
 
-def test_expected_gradients_agree_with_captum(model, encoded):
-    """GradientShap draws sentences and points by itself, so the two means agree within their standard errors."""
+def test_expected_gradients_agree_with_captum(model, encoded, monkeypatch):
+    """GradientShap on the same random sentences, at the same points of the way."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from captum.attr import GradientShap
     pair = encoded[0]
     batch = model.batch([pair])
     inputs = model.embed(batch)
-    runs = torch.stack(
-        [
-            make_method(f"expected-gradients:samples=25:sign=signed:seed={seed}").scores(model, batch)[0]
-            for seed in range(16)
-        ]
-    )
-    ours, error = runs.mean(0), runs.std(0) / 4  # of 400 samples
-    assert error.max() < 0.2 * ours.abs().max()
-    baselines = torch.stack([start for start, _ in random_sentences(model, pair, 400, 0)])
-    shap = GradientShap(lambda x: model.log_probs(batch.repeat(len(x)), x))
-    torch.manual_seed(0)
-    np.random.seed(0)  # captum draws from it
-    for t in range(len(pair.target)):
-        theirs = shap.attribute(inputs, baselines=baselines, n_samples=400, stdevs=0.0, target=t)[0].sum(-1)
-        assert ((ours[t] - theirs).abs() <= 5 * error[t] * 2**0.5).all()
-        assert (theirs[:-1] != 0).all()
+    shap = GradientShap(lambda x: model.log_probs(batch, x))
+    ours = make_method("expected-gradients:samples=3:sign=signed").scores(model, batch)[0]
+    theirs = torch.zeros_like(ours)
+    for start, share in random_sentences(model, pair, 3, 0):
+        monkeypatch.setattr(np.random, "uniform", lambda low, high, size, share=share: np.full(size, share))
+        for t in range(len(pair.target)):
+            found = shap.attribute(inputs, baselines=start[None], n_samples=1, stdevs=0.0, target=t)
+            theirs[t] += found[0].sum(-1) / 3
+    torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize(
