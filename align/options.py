@@ -126,7 +126,13 @@ def model_options(command: F) -> F:
 
 
 _MODEL_OPTIONS = [
-    click.Option(["-m", "--model"], type=FILE, required=True, metavar="PATH", help="The model: a fairseq checkpoint (.pt) or a Hugging Face folder."),
+    click.Option(
+        ["-m", "--model"],
+        type=FILE,
+        required=True,
+        metavar="PATH",
+        help="The model: a fairseq checkpoint (.pt) or a Hugging Face folder.",
+    ),
     click.Option(["--reverse-model"], type=FILE, metavar="PATH", help="The model of the other direction."),
     click.Option(["--source-lang"], metavar="LANG", help="Language of the source text (default: the model's)."),
     click.Option(["--target-lang"], metavar="LANG", help="Language of the target text (default: the model's)."),

@@ -112,5 +112,3 @@ def _compare(
     for note in write_report(comparison_report(ranked, [pair.gold for pair in together], facts), report):
         click.echo(f"note: {note}", err=True)
     click.echo(f"All rows, and the links of every pair: {report}")
-
-

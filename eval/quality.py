@@ -29,7 +29,8 @@ def translation_quality(model: TranslationModel, pairs: Sequence[Pair], beam: in
         DataError: no pairs.
         ModelError: a model that cannot translate.
     """
-    from sacrebleu.metrics import BLEU, CHRF
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF
 
     if not pairs:
         raise DataError("translation quality needs at least one pair")

@@ -91,7 +91,7 @@ CARDS = {
     "flow": Card(
         "How much could at most flow from a source word to this position if attention weights were pipes?",
         DEVELOPERS,
-        "one forward pass and a maximum flow for each pair of pieces: seconds for a pair of 40 pieces, and soon minutes",
+        "one forward pass and a maximum flow for each pair of pieces: seconds for 40 pieces a side, soon minutes",
         "Scores of different words lie close together, as residual connections let much through. Blind to what is "
         "carried. Not part of `compare --methods all`; longer pairs get no links.",
         ("abnar2020",),

@@ -194,9 +194,7 @@ def detect_input(sides: Iterable[Sequence[str]], sample: int = 200) -> str:
     return "words"
 
 
-def words_of_pieces(
-    pieces: Sequence[str], spans: Sequence[tuple[int, int]], owner: Sequence[int]
-) -> list[int]:
+def words_of_pieces(pieces: Sequence[str], spans: Sequence[tuple[int, int]], owner: Sequence[int]) -> list[int]:
     """The word of each SentencePiece piece by its span, as `words_of_spans`.
 
     A piece with an empty span (a byte of a character, or a part of one that normalisation expands) goes with the

@@ -123,7 +123,13 @@ def slim(trained: Path, out: Path) -> None:
     kept = {name: value for name, value in model.items() if not (isinstance(value, str) and os.sep in value)}
     task = state["cfg"]["task"] | {"data": ""}
     weights = {name: tensor.half() if tensor.is_floating_point() else tensor for name, tensor in state["model"].items()}
-    small = {"args": None, "cfg": {"task": task, "model": argparse.Namespace(**kept)}, "model": weights}
+    small = {
+        "args": None,
+        "cfg": {"task": task, "model": argparse.Namespace(**kept)},
+        "model": weights,
+        "optimizer_history": state["optimizer_history"],  # without these two fairseq takes the file for a very old one
+        "extra_state": {"train_iterator": state["extra_state"]["train_iterator"]},
+    }
     part = out.with_suffix(".part")
     torch.save(small, part)
     os.replace(part, out)

@@ -63,9 +63,10 @@ def test_reading_shared_evidence_is_computing_it_alone(model, batch):
 def test_layers_out_of_range(model, batch, spec):
     with pytest.raises(UsageError, match="decoder layers 0 to 1"):
         make_method(spec).scores(model, batch)
+    method = make_method(spec)
+    evidence = method.evidence.compute(model, batch)
     with pytest.raises(UsageError, match="decoder layers 0 to 1"):
-        method = make_method(spec)
-        method.read(method.evidence.compute(model, batch), batch)
+        method.read(evidence, batch)
 
 
 def test_heads_out_of_range(model, batch):

@@ -33,7 +33,7 @@ def test_a_word_has_the_mean_share_of_its_pieces(model):
 
 def test_the_first_word_has_only_the_start_symbol_before_it(model):
     """Without a prefix to speak of, what is not of the source is of the start symbol."""
-    pair, words = next(iter(word_shares(model, [Pair(0, ("s1",), ("t1",))])))
+    ((_, words),) = word_shares(model, [Pair(0, ("s1",), ("t1",))])
     assert len(words) == 1
     assert words[0] < 1
 
