@@ -36,7 +36,7 @@ class RelevanceRules(TorchFunctionMode):
         attention: `propagated` through the weights to queries and keys (AttnLRP), or weights `held` constant
             (CP-LRP, Ali et al. 2022).
         gates: scalars of value 1, by the names `GATES`, whose gradients will be the relevance that other inputs
-            (target prefix, positions), biases, and the constant part of the softmax take.
+            (target prefix, positions, other constants), biases, and the constant part of the softmax take.
     """
 
     def __init__(
@@ -55,17 +55,15 @@ class RelevanceRules(TorchFunctionMode):
             F.multi_head_attention_forward: self.multi_head_attention,
             F.scaled_dot_product_attention: self.attention,
             torch.rsqrt: _held_rsqrt,
-            F.embedding: self.lookup(F.embedding),
-            torch.Tensor.index_select: self.lookup(torch.Tensor.index_select),
         }
         self.rules |= dict.fromkeys((F.softmax, torch.softmax, torch.Tensor.softmax), self.softmax)
         self.rules |= dict.fromkeys((torch.matmul, torch.bmm, torch.Tensor.matmul, torch.Tensor.bmm), self.matmul)
-        self.rules |= dict.fromkeys((torch.Tensor.__matmul__,), self.matmul)
-        self.rules |= dict.fromkeys((torch.mul, torch.Tensor.mul, torch.Tensor.__mul__), _product)
+        self.rules |= dict.fromkeys((torch.mul, torch.Tensor.mul), _product)
         self.rules |= {f: _non_linear(f) for f in (F.gelu, F.silu, torch.tanh, F.tanh)}
         if gates:
-            # fairseq detaches its positions, which would hide what they take.
-            self.rules[torch.Tensor.detach] = lambda tensor: tensor
+            self.rules[F.embedding] = lambda *args, **kwargs: self.gated("inputs", F.embedding(*args, **kwargs))
+            # `x += y` calls add_ and goes on with what it gives.
+            self.rules |= dict.fromkeys((torch.add, torch.Tensor.add, torch.Tensor.add_), self.add)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         # Rules and functions run outside this mode.
@@ -74,9 +72,15 @@ class RelevanceRules(TorchFunctionMode):
     def gated(self, name: str, tensor: Tensor) -> Tensor:
         return tensor * self.gates[name] if self.gates else tensor
 
-    def lookup(self, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        """A table: what it gives is an input."""
-        return lambda *args, **kwargs: self.gated("inputs", function(*args, **kwargs))
+    def add(self, left: Any, right: Any) -> Any:
+        """A constant added to what varies, such as positions, is an input as well."""
+        if not (isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor)):
+            return left + right
+        if left.requires_grad == right.requires_grad:
+            return left + right
+        varying, constant = (left, right) if left.requires_grad else (right, left)
+        finite = torch.where(constant.isfinite(), constant, 0)  # masks are not
+        return varying + self.gated("inputs", finite) + (constant - finite)
 
     def epsilon_linear(self, inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         out = F.linear(inputs, weight)
