@@ -18,3 +18,6 @@ pip install 'setuptools>=77' wheel cython numpy
 if [ -z "${FAIRSEQ_NATIVE:-}" ]; then export READTHEDOCS=1; fi
 pip install --no-build-isolation fairseq-fixed==0.12.3.1
 pip install --no-build-isolation -e ".${extras:+[$extras]}"
+# fairseq declares torchaudio for its speech code. Beside a CPU build of PyTorch the one from PyPI cannot be loaded, and
+# transformers fails as soon as it finds it. Nothing here needs it.
+pip uninstall -y torchaudio
