@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from align.options import ModelArguments, extraction_options, model_options
+from align.options import ModelArguments, extraction_options, method_options, model_options
 from data.corpus import Corpus
 from data.errors import UsageError
 from data.streams import STANDARD_STREAM, check_paths
@@ -51,9 +51,7 @@ corpus_options = _options(
     click.option("--tokenize", metavar="S,T", help="Languages, such as de,en: tokenise raw text, with sacremoses."),
 )
 job_options = _options(
-    click.option("--method", default="attention:position=awi", show_default=True, help="As in `run`."),
-    click.option("--pooling", type=click.Choice(["piece", "word"]), default="word", show_default=True),
-    click.option("--symmetrize", "symmetrisation", default="grow-diag-final-and", show_default=True),
+    method_options,
     extraction_options,
     click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Longer sides get the status too_long."),
     click.option("--max-ratio", type=click.FloatRange(1), metavar="R", help="More unequal sides get the status ratio."),

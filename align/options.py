@@ -184,6 +184,33 @@ _MODEL_OPTIONS = [
 ]
 
 
+def method_options(command: F) -> F:
+    """Which method, how its pieces become words, how directions are combined."""
+    return _apply(
+        command,
+        click.option(
+            "--method",
+            default="attention:position=awi",
+            show_default=True,
+            help="Method and options, such as `smoothgrad:samples=10`; `compare` tells which suits a model.",
+        ),
+        click.option(
+            "--pooling",
+            type=click.Choice(["piece", "word"]),
+            default="word",
+            show_default=True,
+            help="Choose links by pieces, then project them to words; or pool scores of words, then choose.",
+        ),
+        click.option(
+            "--symmetrize",
+            "symmetrisation",
+            default="grow-diag-final-and",
+            show_default=True,
+            help="With --reverse-model: how to combine both directions.",
+        ),
+    )
+
+
 def extraction_options(command: F) -> F:
     """How links are taken from scores, apart from pooling; collected as `how`, without pooling."""
     return _apply(

@@ -16,6 +16,7 @@ from align.options import (
     ModelArguments,
     extraction,
     extraction_options,
+    method_options,
     model_options,
     read_pairs,
     read_sources,
@@ -36,26 +37,7 @@ if TYPE_CHECKING:
 @click.command()
 @model_options
 @text_options
-@click.option(
-    "--method",
-    default="attention:position=awi",
-    show_default=True,
-    help="Method and options, such as `smoothgrad:samples=10`; `compare` tells which suits a model.",
-)
-@click.option(
-    "--pooling",
-    type=click.Choice(["piece", "word"]),
-    default="word",
-    show_default=True,
-    help="Choose links by pieces, then project them to words; or pool scores of words, then choose.",
-)
-@click.option(
-    "--symmetrize",
-    "symmetrisation",
-    default="grow-diag-final-and",
-    show_default=True,
-    help="With --reverse-model: how to combine both directions.",
-)
+@method_options
 @click.option("--translate", is_flag=True, help="Let the model translate --source first, and align its translations.")
 @click.option("--beam", type=click.IntRange(1), default=5, show_default=True, help="Beam of --translate.")
 @click.option("--translations", metavar="FILE", help="Where --translate writes the translations, one a line.")

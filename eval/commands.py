@@ -14,9 +14,9 @@ from data.links import FORMATS as LINK_FORMATS
 from data.links import GoldAlignment, diagnose, link_format, read_gold, read_links
 from data.streams import check_paths, write_atomically
 from eval.aer import corpus_stats
-from eval.bootstrap import RESAMPLES, SEED
+from eval.options import result_options
 from eval.score import measure
-from eval.tables import FORMATS, Format, render
+from eval.tables import Format, render
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,27 +45,8 @@ if TYPE_CHECKING:
     show_default=True,
     help="Weight of precision in F-alpha.",
 )
-@click.option(
-    "--bootstrap",
-    type=click.IntRange(0),
-    default=RESAMPLES,
-    show_default=True,
-    metavar="N",
-    help="Resamples for intervals and p-values; 0 for none.",
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(0),
-    default=SEED,
-    show_default=True,
-    envvar="NMT_ALIGN_SEED",
-    show_envvar=True,
-    help="Seed of the bootstrap.",
-)
-@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
-@click.option("-o", "--output", default="-", metavar="FILE", help="Where to write (default: standard output).")
+@result_options
 @click.option("--report", metavar="FILE", help="Write a page to look at; needs --source and --target.")
-@click.option("--overwrite", is_flag=True, help="Replace existing output files.")
 def score(
     gold: str,
     hypotheses: tuple[str, ...],

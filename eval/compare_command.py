@@ -18,8 +18,8 @@ from align.options import (
 from data.links import FORMATS as LINK_FORMATS
 from data.links import GoldAlignment, read_gold
 from data.streams import check_paths, write_atomically
-from eval.bootstrap import RESAMPLES, SEED
-from eval.tables import FORMATS, Format, render
+from eval.options import result_options
+from eval.tables import Format, render
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,27 +84,9 @@ SYMMETRISATIONS = "intersection,grow-diag,grow-diag-final-and,agreement"
 )
 @extraction_options
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N pairs.")
-@click.option(
-    "--bootstrap",
-    type=click.IntRange(0),
-    default=RESAMPLES,
-    show_default=True,
-    help="Resamples; 0 for no intervals.",
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(0),
-    default=SEED,
-    show_default=True,
-    envvar="NMT_ALIGN_SEED",
-    show_envvar=True,
-    help="Seed of the bootstrap.",
-)
+@result_options
 @click.option("--top", type=click.IntRange(1), metavar="N", help="Print only the best N rows.")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
-@click.option("-o", "--output", default="-", metavar="FILE", help="Where to write (default: standard output).")
 @click.option("--report", metavar="FILE", help="Write a page to look at: the table, and the links of every pair.")
-@click.option("--overwrite", is_flag=True, help="Replace existing output files.")
 def compare(
     model: ModelArguments,
     source: str | None,

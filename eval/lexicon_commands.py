@@ -16,7 +16,6 @@ from align.signature import signature
 from data.errors import UsageError
 from data.links import FORMATS as LINK_FORMATS
 from data.streams import check_paths, write_atomically
-from eval.bootstrap import RESAMPLES, SEED
 from eval.lexicon import (
     WordStats,
     dictionary_reference,
@@ -25,7 +24,8 @@ from eval.lexicon import (
     lexicon_scores,
     lexicon_stats,
 )
-from eval.tables import FORMATS, Format, render
+from eval.options import result_options
+from eval.tables import Format, render
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,26 +63,7 @@ _SHOWN = (
     help="Format of the lexicons (default: by name, else tsv); moses is a lex.f2e.",
 )
 @click.option("--lowercase", is_flag=True, help="Compare in lower case.")
-@click.option(
-    "--bootstrap",
-    type=click.IntRange(0),
-    default=RESAMPLES,
-    show_default=True,
-    metavar="N",
-    help="Resamples for intervals; 0 for none.",
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(0),
-    default=SEED,
-    show_default=True,
-    envvar="NMT_ALIGN_SEED",
-    show_envvar=True,
-    help="Seed of the bootstrap.",
-)
-@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
-@click.option("-o", "--output", default="-", metavar="FILE", help="Where to write (default: standard output).")
-@click.option("--overwrite", is_flag=True, help="Replace an existing output file.")
+@result_options
 def lexicon_score(
     lexicons: tuple[str, ...],
     reference: str | None,

@@ -8,8 +8,9 @@ the function computes from summands of which some are detached, so values do not
 
 from __future__ import annotations
 
+import sys
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
 import torch.nn.functional as F
@@ -64,6 +65,15 @@ class RelevanceRules(TorchFunctionMode):
             self.rules[F.embedding] = lambda *args, **kwargs: self.gated("inputs", F.embedding(*args, **kwargs))
             # `x += y` calls add_ and goes on with what it gives.
             self.rules |= dict.fromkeys((torch.add, torch.Tensor.add, torch.Tensor.add_), self.add)
+
+    def __enter__(self) -> Self:
+        self._restore = _gelu_as_one_function()
+        super().__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        self._restore()
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         # Rules and functions run outside this mode.
@@ -182,6 +192,18 @@ class RelevanceRules(TorchFunctionMode):
             mask = padding if mask is None else mask + padding
         attended = self.attention(query, key, value, mask)
         return linear(attended.permute(2, 0, 1, 3).flatten(2), a["out_proj_weight"], a["out_proj_bias"]), None
+
+
+def _gelu_as_one_function() -> Callable[[], None]:
+    """Let transformers' `gelu_new` be one function, where it is written out in products and powers that each would
+    take a rule of their own. Returns what undoes it.
+    """
+    activation = getattr(sys.modules.get("transformers.activations"), "NewGELUActivation", None)
+    if activation is None:
+        return lambda: None
+    written_out = activation.forward
+    activation.forward = lambda self, inputs: F.gelu(inputs, approximate="tanh")
+    return lambda: setattr(activation, "forward", written_out)
 
 
 _MULTI_HEAD = signature(F.multi_head_attention_forward)

@@ -14,7 +14,7 @@ import torch
 
 @dataclass
 class Sublayer:
-    """An attention sublayer: weights [H, Q, K], vectors carried by each head [H, K, D], vectors of the stream [Q, D]."""
+    """An attention sublayer: weights [H, Q, K], vectors carried by each head [H, K, D], the stream [Q, D]."""
 
     module: Any
     norm: Any
