@@ -1,6 +1,6 @@
 """Makes the demo models from nothing: text, subword codes, dictionaries, and a small Transformer for each direction.
 
-    python -m data.demo.train FOLDER
+    python scripts/train_demo_models.py FOLDER
 
 writes everything into FOLDER: text and binarised data, fairseq's own checkpoints, and in FOLDER/model the files that
 ship with the package: `de-en.pt`, `en-de.pt` (half-precision weights and settings only), `dict.de.txt`, `dict.en.txt`
