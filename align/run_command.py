@@ -80,8 +80,10 @@ def run(
     two models, the mean of both directions' shares. A pair that is empty, too long for the model, or whose scores are
     not finite gets an empty line and is counted on standard error.
     """
-    for path in (output, scores, matrices, report):
+    for path in (output, scores, matrices, report, translations):
         check_paths((source, target, joint, tsv), path, overwrite=overwrite)
+    if translate != (translations is not None):
+        raise UsageError("--translate and --translations FILE belong together: links need the words they count")
     from align.bidirectional import Aligner
     from align.methods import make_method
     from align.models.load import load_model
