@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from align.extract import extract, row_shares
-from align.methods import compared_methods
+from align.methods import compared_methods, usable_methods
 from align.models.base import plan_batches
 from align.pipeline import aligned, encode_pairs, unaligned
 from align.signature import signature
@@ -75,9 +75,9 @@ def run_methods(
     for evidence, runs in groups.items():
         for group in plan_batches(good, batch_pieces):
             _run_batch(model, group, evidence, runs)
-            advance(sum(evidence.passes(len(pair.target)).total for pair in group))
+            advance(sum(evidence.passes(pair).total for pair in group))
         for run in runs:
-            run.passes = sum(evidence.passes(len(pair.target)).total for pair in good)
+            run.passes = sum(evidence.passes(pair).total for pair in good)
             run.aligned.update({pair.pair.id: unaligned(pair) for pair in pairs if pair.status != "ok"})
     return [run for runs in groups.values() for run in runs]
 
@@ -101,12 +101,15 @@ def _run_batch(model: TranslationModel, group: list[Encoded], evidence: Evidence
 def planned_passes(pairs: Sequence[Encoded], methods: Iterable[Method]) -> float:
     """The passes that `run_methods` will report in all."""
     evidence = {method.evidence for method in methods}
-    return sum(e.passes(len(pair.target)).total for e in evidence for pair in pairs if pair.status == "ok")
+    return sum(e.passes(pair).total for e in evidence for pair in pairs if pair.status == "ok")
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What to compare and how; `symmetrisations` apply where there is a reverse model."""
+    """What to compare and how; `symmetrisations` apply where there is a reverse model.
+
+    The spec `all` stands for every method that the model has what it needs for (`align.methods.usable_methods`).
+    """
 
     specs: Sequence[str]
     hows: Sequence[Extraction]
@@ -117,7 +120,9 @@ class Comparison:
 
     def methods(self, model: TranslationModel) -> list[Method]:
         """The variants of all specs, each once."""
-        return list(dict.fromkeys(method for spec in self.specs for method in compared_methods(spec, model)))
+        usable = [name for name, lack in usable_methods(model).items() if lack is None]
+        specs = [name for spec in self.specs for name in (usable if spec == "all" else [spec])]
+        return list(dict.fromkeys(method for spec in specs for method in compared_methods(spec, model)))
 
 
 def compare(

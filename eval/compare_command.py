@@ -126,14 +126,14 @@ def compare(
     """
     for path in (output, report):
         check_paths((source, target, joint, tsv, gold), path, overwrite=overwrite)
-    from align.methods import METHODS
+    from align.methods import usable_methods
     from align.models.load import load_model
     from eval.compare import Comparison, check_symmetrisation, score_systems
     from eval.compare import compare as compare_methods
 
     names = [] if symmetrisations == "none" else [check_symmetrisation(n) for n in symmetrisations.split(",")]
     plan = Comparison(
-        [name for name, method in METHODS.items() if method.in_all] if methods == "all" else methods.split(","),
+        methods.split(","),
         [extraction(name, extractor, threshold, eos, punctuation) for name in pooling.split(",")],
         names,
         agreement_threshold,
@@ -146,6 +146,10 @@ def compare(
     reverse = load_model(model.reverse_model, options.swapped()) if model.reverse_model else None
     reference = _gold(gold, gold_format, gold_one_based, gold_swap, loaded, pairs)
     pairs, reference = pairs[:limit], reference[:limit]
+    if "all" in plan.specs:
+        for name, lack in usable_methods(loaded).items():
+            if lack is not None:
+                click.echo(f"note: {name} is left out: {lack}", err=True)
     systems = compare_methods(plan, loaded, reverse, pairs, progress_bar)
     _note_statuses(systems[0].run.aligned.values())
     settings = {

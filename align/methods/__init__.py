@@ -17,7 +17,7 @@ from align.methods.propagation import Lrp
 from align.methods.relevancy import Relevancy
 from align.methods.rollout import AttentionFlow, AttentionRollout
 from align.methods.sampled import ExpectedGradients, VarGrad
-from data.errors import UsageError, printable, unknown_name
+from data.errors import ModelError, UsageError, printable, unknown_name
 
 if TYPE_CHECKING:
     from align.methods.base import Method
@@ -82,6 +82,19 @@ def make_method(spec: str) -> Method:
     """One method with its options, defaults where none are given."""
     method, options = parse_method(spec)
     return method(**options)
+
+
+def usable_methods(model: TranslationModel) -> dict[str, str | None]:
+    """The methods that `all` stands for, and for those that the model lacks something for, why."""
+    found: dict[str, str | None] = {}
+    for name, method in METHODS.items():
+        if method.in_all:
+            try:
+                method().check(model)
+                found[name] = None
+            except ModelError as error:
+                found[name] = str(error)
+    return found
 
 
 def compared_methods(spec: str, model: TranslationModel) -> list[Method]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from align.models.base import Batch, TranslationModel
+    from align.models.base import Batch, Encoded, TranslationModel
 
 POSITIONS = ("awo", "awi")
 
@@ -30,7 +30,7 @@ class CrossAttention(Evidence):
         layers = tuple(range(model.layers)) if self.layers is None else self.layers
         return {"weights": model.cross_attention(batch, layers)}
 
-    def passes(self, targets: int) -> Passes:
+    def passes(self, pair: Encoded) -> Passes:
         return Passes(forward=1)
 
 

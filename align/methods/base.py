@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from align.models.base import Batch, TranslationModel
+    from align.models.base import Batch, Encoded, TranslationModel
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class Evidence(ABC):
         """Named tensors, each [..., B, T, S]; rows explain target pieces, columns are source pieces."""
 
     @abstractmethod
-    def passes(self, targets: int) -> Passes:
-        """Cost for a pair of `targets` target pieces (T)."""
+    def passes(self, pair: Encoded) -> Passes:
+        """Cost for one pair."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,9 @@ class Method(ABC):
     citation: ClassVar[str]
     compared: ClassVar[Mapping[str, Callable[[TranslationModel], Sequence[object]]]] = {}
     in_all: ClassVar[bool] = True  # whether `compare --methods all` runs it
+
+    def check(self, model: TranslationModel) -> None:  # noqa: B027 (most methods need nothing special)
+        """Raise ModelError if the model lacks what this method reads."""
 
     @property
     @abstractmethod

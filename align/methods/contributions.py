@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from align.models.base import Batch, TranslationModel
+    from align.models.base import Batch, Encoded, TranslationModel
     from align.models.inside import AttentionBlock
 
 SCOPES = ("decoder", "cross")
@@ -52,7 +52,7 @@ class Contributions(Evidence):
             decoder.append(rows)
         return {"cross": torch.stack(cross), "decoder": torch.stack(decoder)}
 
-    def passes(self, targets: int) -> Passes:
+    def passes(self, pair: Encoded) -> Passes:
         return Passes(forward=1)
 
 

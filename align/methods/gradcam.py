@@ -13,7 +13,7 @@ import torch
 
 from align.methods.base import Evidence, Method, Passes
 from align.methods.layers import layer_index
-from align.models.inside import recorded
+from align.models.inside import opened, recorded
 from data.errors import unknown_name
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from align.models.base import Batch, TranslationModel
+    from align.models.base import Batch, Encoded, TranslationModel
     from align.models.inside import AttentionBlock
 
 RULES = ("positive", "signed", "cam")
@@ -54,8 +54,8 @@ class AttentionGradients(Evidence):
                 ]
         return dict(zip(RULES, torch.stack(layers, dim=1), strict=True))
 
-    def passes(self, targets: int) -> Passes:
-        return Passes(forward=1, backward=1 if self.last else targets)
+    def passes(self, pair: Encoded) -> Passes:
+        return Passes(forward=1, backward=1 if self.last else len(pair.target))
 
 
 def _all_layers(log_probs: Tensor, blocks: Sequence[AttentionBlock]) -> list[tuple[Tensor, Tensor]]:
@@ -127,6 +127,9 @@ class AttentionXGradient(Method):
     def __post_init__(self) -> None:
         if self.rule not in RULES:
             raise unknown_name("rule", self.rule, RULES)
+
+    def check(self, model: TranslationModel) -> None:
+        opened(model).sublayers()
 
     @property
     def evidence(self) -> AttentionGradients:

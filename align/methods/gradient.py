@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from align.models.base import Batch, TranslationModel
+    from align.models.base import Batch, Encoded, TranslationModel
 
 NORMS = ("l1", "l2")
 BASES = ("input", "l1", "l2")
@@ -48,8 +48,8 @@ class Gradients(Evidence):
         read, _ = gradient_rows(model, batch, inputs, readings(inputs))
         return dict(zip(BASES, read, strict=True))
 
-    def passes(self, targets: int) -> Passes:
-        return Passes(forward=1, backward=targets)
+    def passes(self, pair: Encoded) -> Passes:
+        return Passes(forward=1, backward=len(pair.target))
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ class NoisyGradients(Evidence):
             total = total + normalise_rows(read.clamp(min=0), batch.source_mask)
         return dict(zip(BASES, total / self.samples, strict=True))
 
-    def passes(self, targets: int) -> Passes:
-        return Passes(forward=self.samples, backward=self.samples * targets)
+    def passes(self, pair: Encoded) -> Passes:
+        return Passes(forward=self.samples, backward=self.samples * len(pair.target))
 
 
 def noisy_copies(batch: Batch, inputs: Tensor, samples: int, noise: float, seed: int) -> Iterator[Tensor]:
@@ -128,8 +128,8 @@ class PathGradients(Evidence):
             gain = model.log_probs(batch, inputs) - model.log_probs(batch, start)
         return {"signed": signed, "completeness": (signed.sum(-1) - gain).abs()}
 
-    def passes(self, targets: int) -> Passes:
-        return Passes(forward=self.steps + 2, backward=self.steps * targets)
+    def passes(self, pair: Encoded) -> Passes:
+        return Passes(forward=self.steps + 2, backward=self.steps * len(pair.target))
 
 
 def path_integral(model: TranslationModel, batch: Batch, start: Tensor, end: Tensor, rule: str, steps: int) -> Tensor:
@@ -160,9 +160,9 @@ class NoisyPaths(Evidence):
             total = total + normalise_rows(signed.clamp(min=0), batch.source_mask)
         return {"integrated": total / self.samples}
 
-    def passes(self, targets: int) -> Passes:
+    def passes(self, pair: Encoded) -> Passes:
         count = self.samples * self.steps
-        return Passes(forward=count, backward=count * targets)
+        return Passes(forward=count, backward=count * len(pair.target))
 
 
 def quadrature(rule: str, steps: int) -> list[tuple[float, float]]:

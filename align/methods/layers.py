@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from align.methods.attention import POSITIONS, shift_to_input
 from align.methods.base import Method
+from align.models.inside import opened
 from data.errors import UsageError, unknown_name
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ class LayerMethod(Method):
     def __post_init__(self) -> None:
         if self.position not in POSITIONS:
             raise unknown_name("position", self.position, POSITIONS)
+
+    def check(self, model: TranslationModel) -> None:
+        opened(model).sublayers()
 
     def rows(self, layers: Tensor, batch: Batch) -> Tensor:
         """The layer's rows of [L, B, T, S], at the position. [B, T, S]"""

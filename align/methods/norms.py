@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from align.models.base import Batch, TranslationModel
+    from align.models.base import Batch, Encoded, TranslationModel
     from align.models.inside import AttentionBlock
 
 
@@ -27,7 +27,7 @@ class AttendedNorms(Evidence):
     def compute(self, model: TranslationModel, batch: Batch) -> dict[str, Tensor]:
         return {"norms": torch.stack([attended_norms(block) for block in insides(model, batch).cross])}
 
-    def passes(self, targets: int) -> Passes:
+    def passes(self, pair: Encoded) -> Passes:
         return Passes(forward=1)
 
 

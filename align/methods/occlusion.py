@@ -15,6 +15,7 @@ import torch
 from align.methods.base import SIGNS, Evidence, Method, Passes, apply_sign
 from align.methods.draws import WordDrawer
 from align.models.base import BASELINES
+from align.models.inside import word_counts
 from align.models.subwords import NO_WORD
 from data.errors import UsageError, unknown_name
 
@@ -50,6 +51,12 @@ def units(batch: Batch, unit: str) -> list[Unit]:
             else:
                 found.append(Unit(row, column, column + 1))
     return found
+
+
+def _count(pair: Encoded, unit: str) -> int:
+    """The number of units of a pair."""
+    words = [word for word in pair.source_word_of if word != NO_WORD]
+    return len(set(words)) if unit == "word" else len(words)
 
 
 def losses(
@@ -98,8 +105,8 @@ class Occluded(Evidence):
 
         return losses(model, batch, taken, log_probs)
 
-    def passes(self, targets: int) -> Passes:
-        return Passes(forward=1 + targets)
+    def passes(self, pair: Encoded) -> Passes:
+        return Passes(forward=1 + _count(pair, self.unit))
 
 
 def _rows_of(batch: Batch, rows: Tensor) -> Batch:
@@ -119,8 +126,8 @@ class Omitted(Evidence):
         variants = [_spliced(batch, unit, ()) for unit in taken]
         return losses(model, batch, taken, lambda part: _log_probs(model, variants[part]))
 
-    def passes(self, targets: int) -> Passes:
-        return Passes(forward=1 + targets)
+    def passes(self, pair: Encoded) -> Passes:
+        return Passes(forward=1 + _count(pair, self.unit))
 
 
 def _spliced(batch: Batch, unit: Unit, pieces: tuple[int, ...]) -> Encoded:
@@ -165,8 +172,8 @@ class Resampled(Evidence):
         summed = losses(model, batch, taken, lambda part: _log_probs(model, variants[part]))
         return {key: value / self.draws for key, value in summed.items()}
 
-    def passes(self, targets: int) -> Passes:
-        return Passes(forward=1 + self.draws * targets)
+    def passes(self, pair: Encoded) -> Passes:
+        return Passes(forward=1 + self.draws * _count(pair, "word"))
 
 
 @dataclass(frozen=True)
@@ -242,6 +249,10 @@ class Resampling(_Erasure):
         super().__post_init__()
         if self.draws < 1 or self.seed < 0:
             raise UsageError(f"draws must be at least 1 and seed at least 0, not {self.draws} and {self.seed}")
+
+    def check(self, model: TranslationModel) -> None:
+        if not self.words:
+            word_counts(model)
 
     @property
     def evidence(self) -> Resampled:

@@ -10,6 +10,7 @@ import torch
 from align.methods.base import SIGNS, Evidence, Method, Passes, apply_sign
 from align.methods.relevance_rules import ATTENTION_RULES, GATES, LINEAR_RULES, RelevanceRules
 from align.methods.rows import gradient_rows
+from align.models.inside import opened
 from data.errors import UsageError, unknown_name
 
 if TYPE_CHECKING:
@@ -33,13 +34,14 @@ class Relevance(Evidence):
         return RelevanceRules(self.linear, self.epsilon, self.alpha, self.attention, gates)
 
     def compute(self, model: TranslationModel, batch: Batch) -> dict[str, Tensor]:
+        opened(model).sublayers()  # the rules are those of Transformers
         inputs = model.embed(batch)
         with self.rules():
             rows, _ = gradient_rows(_explaining_logits(model), batch, inputs, lambda g: (g * inputs).sum(-1))
         return {"signed": rows}
 
-    def passes(self, targets: int) -> Passes:
-        return Passes(forward=1, backward=targets)
+    def passes(self, pair: Encoded) -> Passes:
+        return Passes(forward=1, backward=len(pair.target))
 
 
 class _Logits:
@@ -92,6 +94,9 @@ class Lrp(Method):
                 raise unknown_name(name, str(getattr(self, name)), known)
         if not (0 <= self.epsilon < float("inf") and 0 <= self.alpha <= 1):
             raise UsageError(f"epsilon must be at least 0 and alpha in 0..1, not {self.epsilon} and {self.alpha}")
+
+    def check(self, model: TranslationModel) -> None:
+        opened(model).sublayers()
 
     @property
     def evidence(self) -> Relevance:

@@ -33,7 +33,7 @@ class RelevanceRules(TorchFunctionMode):
 
     Args:
         linear: `epsilon` (z-rule with a stabiliser) or `alpha-beta`, after Voita et al. 2021 (ACL): the share `alpha`
-            goes by positive and the rest by negative contributions, and biases take none.
+            goes by positive and the rest by negative contributions, and biases of linear layers take none.
         attention: `propagated` through the weights to queries and keys (AttnLRP), or weights `held` constant
             (CP-LRP, Ali et al. 2022).
         gates: scalars of value 1, by the names `GATES`, whose gradients will be the relevance that other inputs
@@ -68,11 +68,11 @@ class RelevanceRules(TorchFunctionMode):
 
     def __enter__(self) -> Self:
         self._restore = _gelu_as_one_function()
-        super().__enter__()
+        super().__enter__()  # type: ignore[no-untyped-call]
         return self
 
     def __exit__(self, *error: object) -> None:
-        super().__exit__(*error)
+        super().__exit__(*error)  # type: ignore[no-untyped-call]
         self._restore()
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -9,14 +9,14 @@ import torch
 
 from align.methods.base import Evidence, Method, Passes
 from align.methods.gradcam import row_gradients, with_gradients_of_log_probs
-from align.models.inside import recorded
+from align.models.inside import opened, recorded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from torch import Tensor
 
-    from align.models.base import Batch, TranslationModel
+    from align.models.base import Batch, Encoded, TranslationModel
     from align.models.inside import AttentionBlock, Insides
 
 
@@ -41,8 +41,8 @@ class Relevancies(Evidence):
                 found.append(relevancy[index, :, index + rows.start])
         return {"relevancy": torch.cat(found).transpose(0, 1)}
 
-    def passes(self, targets: int) -> Passes:
-        return Passes(forward=1, backward=targets)
+    def passes(self, pair: Encoded) -> Passes:
+        return Passes(forward=1, backward=len(pair.target))
 
 
 def weighted(block: AttentionBlock, gradient: Tensor) -> Tensor:
@@ -87,6 +87,9 @@ class Relevancy(Method):
     measures: ClassVar[str] = "saliency"
     summary: ClassVar[str] = "attention x gradient propagated through all layers"
     citation: ClassVar[str] = "Chefer et al. 2021 (ICCV)"
+
+    def check(self, model: TranslationModel) -> None:
+        opened(model).sublayers()
 
     @property
     def evidence(self) -> Relevancies:

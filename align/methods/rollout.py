@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from align.models.base import Batch, TranslationModel
+    from align.models.base import Batch, Encoded, TranslationModel
     from align.models.inside import AttentionBlock
 
     Matrix = NDArray[np.float64]
@@ -54,7 +54,7 @@ class Rollout(Evidence):
             decoder.append(rows)
         return {"cross": torch.stack(cross), "decoder": torch.stack(decoder)}
 
-    def passes(self, targets: int) -> Passes:
+    def passes(self, pair: Encoded) -> Passes:
         return Passes(forward=1)
 
 
@@ -120,7 +120,7 @@ class Flow(Evidence):
             flows[row][target[:, None] & source] = torch.from_numpy(attention_flow(encoder, own, cross)).flatten()
         return {"flow": flows.to(batch.source_mask.device, model.dtype)}
 
-    def passes(self, targets: int) -> Passes:
+    def passes(self, pair: Encoded) -> Passes:
         return Passes(forward=1)
 
 

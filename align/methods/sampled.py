@@ -12,6 +12,7 @@ from align.methods.base import SIGNS, Evidence, Method, Passes, apply_sign
 from align.methods.draws import WordDrawer
 from align.methods.gradient import BASES, noisy_copies, readings
 from align.methods.rows import gradient_rows
+from align.models.inside import word_counts
 from align.models.subwords import NO_WORD
 from data.errors import UsageError, unknown_name
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from align.models.base import Batch, TranslationModel
+    from align.models.base import Batch, Encoded, TranslationModel
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,8 @@ class GradientVariance(Evidence):
             spread = spread + change * (read - mean)
         return dict(zip(BASES, spread / (self.samples - 1), strict=True))
 
-    def passes(self, targets: int) -> Passes:
-        return Passes(forward=self.samples, backward=self.samples * targets)
+    def passes(self, pair: Encoded) -> Passes:
+        return Passes(forward=self.samples, backward=self.samples * len(pair.target))
 
 
 @dataclass(frozen=True)
@@ -109,8 +110,8 @@ class PathSamples(Evidence):
             gain = gain + (log_probs - model.log_probs(batch, start)) / self.samples
         return {"signed": signed, "completeness": (signed.sum(-1) - gain).abs()}
 
-    def passes(self, targets: int) -> Passes:
-        return Passes(forward=1 + 2 * self.samples, backward=self.samples * targets)
+    def passes(self, pair: Encoded) -> Passes:
+        return Passes(forward=1 + 2 * self.samples, backward=self.samples * len(pair.target))
 
 
 def _along(step: Tensor) -> Callable[[Tensor], Tensor]:
@@ -152,6 +153,10 @@ class ExpectedGradients(Method):
             raise unknown_name("sign", self.sign, SIGNS)
         if self.samples < 1 or self.seed < 0:
             raise UsageError(f"samples must be at least 1 and seed at least 0, not {self.samples} and {self.seed}")
+
+    def check(self, model: TranslationModel) -> None:
+        if not self.words:
+            word_counts(model)
 
     @property
     def evidence(self) -> PathSamples:

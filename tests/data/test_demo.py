@@ -242,7 +242,7 @@ def test_a_pair_depends_on_seed_and_number_alone() -> None:
 
 
 def test_the_language_stays_the_same() -> None:
-    """The shipped models learned from this text: whoever changes the grammar trains again (scripts/train_demo_models.py)."""
+    """The shipped models learned from this text; another text asks for other models (scripts/train_demo_models.py)."""
     text = "\n".join(" ".join((*pair.source, *pair.target)) for pair in generate(0, 300))
     assert hashlib.sha256(text.encode()).hexdigest()[:16] == "5173af0b0bc15ae6"
 

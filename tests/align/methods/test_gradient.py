@@ -11,6 +11,7 @@ import torch
 from align.methods import compared_methods, make_method
 from align.methods.gradient import NoisyGradients, PathGradients, _generator, quadrature
 from align.methods.rows import gradient_rows
+from data.bitext import Pair
 from data.errors import UsageError
 from tests.tiny import tiny_model, tiny_pairs
 
@@ -205,12 +206,13 @@ def test_methods_leave_the_model_as_it_was(model, encoded):
     assert all(p.grad is None and not p.requires_grad for p in model.module.parameters())
 
 
-def test_costs():
-    evidence = make_method("gradient-x-input").evidence.passes(7)
+def test_costs(model):
+    pair = model.encode_pair(Pair(0, ("s1",), ("t1",) * 6))  # 7 target pieces with </s>
+    evidence = make_method("gradient-x-input").evidence.passes(pair)
     assert (evidence.forward, evidence.backward, evidence.total) == (1, 7, 8)
-    assert NoisyGradients(30, 0.15, 0).passes(7).total == 30 * 8
-    assert PathGradients("zero", 24, "midpoint").passes(7).total == 24 * 8 + 2
-    assert make_method("attention").evidence.passes(7).total == 1
+    assert NoisyGradients(30, 0.15, 0).passes(pair).total == 30 * 8
+    assert PathGradients("zero", 24, "midpoint").passes(pair).total == 24 * 8 + 2
+    assert make_method("attention").evidence.passes(pair).total == 1
 
 
 def test_quadrature_integrates_polynomials():

@@ -6,7 +6,7 @@ import naive
 import pytest
 import torch
 
-from align.methods import METHODS, make_method
+from align.methods import METHODS, make_method, usable_methods
 from align.models.inside import insides, recorded, word_counts
 from data.errors import ModelError
 from tests.tiny import tiny_model, tiny_pairs
@@ -81,9 +81,16 @@ class Closed:
 
 def test_models_that_show_nothing(model, encoded):
     batch = model.batch(encoded)
-    for name in ("alti", "attention-x-gradient", "flow", "relevancy", "rollout", "vector-norm"):
+    inside = {"alti", "attention-x-gradient", "lrp", "relevancy", "rollout", "vector-norm"}
+    for name in (*inside, "flow"):
         with pytest.raises(ModelError, match="closed does not show its attention sublayers"):
             make_method(name).scores(Closed(model), batch)
+        with pytest.raises(ModelError, match="closed does not show its attention sublayers"):
+            make_method(name).check(Closed(model))
+    left_out = {name for name, lack in usable_methods(Closed(model)).items() if lack is not None}
+    assert left_out == inside | {"expected-gradients", "resampling"}
+    assert set(usable_methods(model).values()) == {None}
+    assert "flow" not in usable_methods(model)
     with pytest.raises(ModelError, match="closed brings no word frequencies"):
         word_counts(Closed(model))
 

@@ -152,6 +152,13 @@ def test_resampling_is_the_mean_loss_over_the_words_drawn(model, encoded, tmp_pa
     check(model, encoded, method, naive)
 
 
+def test_costs_count_words_or_pieces(model):
+    pair = model.encode_pair(Pair(0, ("s1", "s1@@", "s2", "s3"), ("t1",)))
+    costs = {spec: make_method(spec).evidence.passes(pair).total for spec in ("occlusion", "omission:unit=piece")}
+    assert costs == {"occlusion": 1 + 3, "omission:unit=piece": 1 + 4}
+    assert make_method("resampling:draws=4").evidence.passes(pair).total == 1 + 4 * 3
+
+
 def test_words_are_drawn_by_their_counts(model, tmp_path):
     path = tmp_path / "words"
     path.write_text("s1\ns2 3\n")
