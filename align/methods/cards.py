@@ -126,6 +126,7 @@ CARDS = {
             "steps": "points on the path",
             "rule": "gauss-legendre or midpoint",
             "sign": SIGN,
+            "replaced": "what the baseline replaces: words, or all pieces with </s> and tags",
         },
     ),
     "lrp": Card(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 NORMS = ("l1", "l2")
 BASES = ("input", "l1", "l2")
 SMOOTHED = (*BASES, "integrated")
+REPLACED = ("words", "all")
 RULES = ("gauss-legendre", "midpoint")
 
 
@@ -109,7 +110,7 @@ def _draw(generators: Sequence[torch.Generator], batch: Batch, inputs: Tensor) -
 
 @dataclass(frozen=True)
 class PathGradients(Evidence):
-    """Integrated Gradients from a baseline that replaces every source word; `</s>` and tags stay as they are.
+    """Integrated Gradients from a baseline that replaces every source word, or every source piece with `</s>` and tags.
 
     Keys: `signed` [B, T, S]; `completeness` [B, T], the absolute difference between the sum of a row and
     log p(x) - log p(baseline), which is 0 when the integral is exact.
@@ -118,11 +119,12 @@ class PathGradients(Evidence):
     baseline: str
     steps: int
     rule: str
+    replaced: str = "words"
 
     def compute(self, model: TranslationModel, batch: Batch) -> dict[str, Tensor]:
         inputs = model.embed(batch)
-        words = (batch.source_word_of >= 0)[:, :, None]
-        start = torch.where(words, model.baseline(self.baseline), inputs)
+        replaced = batch.source_word_of >= 0 if self.replaced == "words" else batch.source_mask
+        start = torch.where(replaced[:, :, None], model.baseline(self.baseline), inputs)
         signed = path_integral(model, batch, start, inputs, self.rule, self.steps)
         with torch.no_grad():
             gain = model.log_probs(batch, inputs) - model.log_probs(batch, start)
@@ -274,12 +276,16 @@ class SmoothGrad(Method):
 
 @dataclass(frozen=True)
 class IntegratedGradients(Method):
-    """Contribution of each source piece against a baseline that stands for its absence."""
+    """Contribution of each source piece against a baseline that stands for its absence.
+
+    `replaced` is what the baseline replaces: `words`, or `all` pieces, `</s>` and tags among them.
+    """
 
     baseline: str = "zero"
     steps: int = 24
     rule: str = "gauss-legendre"
     sign: str = "positive"
+    replaced: str = "words"
 
     name: ClassVar[str] = "integrated-gradients"
     family: ClassVar[str] = "gradient"
@@ -291,11 +297,12 @@ class IntegratedGradients(Method):
     def __post_init__(self) -> None:
         _check("baseline", self.baseline, BASELINES)
         _check("sign", self.sign, SIGNS)
+        _check("set of replaced pieces", self.replaced, REPLACED)
         quadrature(self.rule, self.steps)
 
     @property
     def evidence(self) -> PathGradients:
-        return PathGradients(self.baseline, self.steps, self.rule)
+        return PathGradients(self.baseline, self.steps, self.rule, self.replaced)
 
     def read(self, evidence: Mapping[str, Tensor], batch: Batch) -> Tensor:
         return apply_sign(evidence["signed"], self.sign)

@@ -173,6 +173,16 @@ def test_integrated_gradients(model, encoded, baseline, rule):
         assert torch.allclose(residual, (expected.sum(1) - gain).abs(), **CLOSE)
 
 
+def test_what_the_baseline_replaces(model, encoded):
+    batch = model.batch(encoded)
+    words = make_method("integrated-gradients:steps=2:sign=signed").scores(model, batch)
+    everything = make_method("integrated-gradients:steps=2:sign=signed:replaced=all").scores(model, batch)
+    eos = batch.source_mask & (batch.source_word_of < 0)
+    columns = eos[:, None, :].expand_as(words)
+    assert not words[columns].any(), "a piece that is kept contributes nothing"
+    assert everything[columns].any()
+
+
 def test_integrated_gradients_are_complete_with_enough_steps(model, encoded):
     batch = model.batch(encoded)
     few, many = (PathGradients("zero", steps, "gauss-legendre").compute(model, batch) for steps in (4, 200))
