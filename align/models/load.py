@@ -56,7 +56,8 @@ class LoadOptions:
 
     def swapped(self) -> LoadOptions:
         """The same for the model of the other direction."""
-        return replace(self, source=self.target, target=self.source)
+        unspaced = {"source": "target", "target": "source"}.get(self.unspaced, self.unspaced)
+        return replace(self, source=self.target, target=self.source, unspaced=unspaced)
 
 
 def load_model(path: Path, options: LoadOptions) -> TranslationModel:

@@ -148,7 +148,9 @@ class SentencePiece:
         encoded = self._processor.encode(text, return_type="offset_mapping")
         spans = [(int(begin), int(end)) for begin, end in encoded["offsets"]]
         owner = character_owners(tokens, len(self._separator))
-        return Segmented(tuple(tokens), tuple(encoded["pieces"]), tuple(words_of_spans(spans, owner)))
+        return Segmented(
+            tuple(tokens), tuple(encoded["pieces"]), tuple(words_of_pieces(encoded["pieces"], spans, owner))
+        )
 
 
 def character_owners(tokens: Sequence[str], gap: int) -> list[int]:
