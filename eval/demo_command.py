@@ -22,9 +22,9 @@ METHODS = (
     "vector-norm",
     "gradient-norm",
     "gradient-x-input",
-    "smoothgrad:samples=10",
-    "integrated-gradients:steps=8",
-    "occlusion",
+    "smoothgrad:samples=5:base=input",
+    "integrated-gradients:steps=5:sign=positive",
+    "occlusion:baseline=zero",
 )
 SYMMETRISATIONS = ("intersection", "grow-diag-final-and", "agreement")
 COLUMNS = ("method", "options", "layer", "position", "direction", "aer", "aer_low", "aer_high", "precision", "recall")
@@ -32,7 +32,7 @@ NAMES = {"generated": "pairs from the grammar, held out from training", "handmad
 
 
 @click.command()
-@click.option("--pairs", type=click.IntRange(1, 500), default=120, show_default=True, help="Pairs from the grammar.")
+@click.option("--pairs", type=click.IntRange(1, 500), default=60, show_default=True, help="Pairs from the grammar.")
 @click.option("--top", type=click.IntRange(1), default=15, show_default=True, help="Print only the best N rows.")
 @click.option("--report", default="nmt-align-demo.html", show_default=True, metavar="FILE", help="The page to look at.")
 @click.option("--threads", type=click.IntRange(1), metavar="N", help="CPU threads (default: torch's choice).")

@@ -110,7 +110,7 @@ class RelevanceRules(TorchFunctionMode):
         positive = F.linear(up, more) + F.linear(down, less)
         negative = F.linear(up, less) + F.linear(down, more)
         out = F.linear(inputs, weight, bias).detach()
-        alpha = torch.where(negative == 0, 1.0, self.alpha).masked_fill(positive == 0, 0)
+        alpha = torch.full_like(out, self.alpha).masked_fill(negative == 0, 1).masked_fill(positive == 0, 0)
         shares = zip((alpha, 1 - alpha), (positive, negative), strict=True)
         parts = [z * torch.where(z == 0, 0, share * out / z).detach() for share, z in shares]
         spread = parts[0] + parts[1]
