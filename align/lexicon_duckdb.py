@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from align.lexicon import Entry, Key, Lexicon
 from align.lexicon_input import UNIT
@@ -42,7 +42,7 @@ def duckdb_table(memory_limit: str = MEMORY_LIMIT) -> Iterator[DuckdbTable]:
     except ImportError:
         raise UsageError("counting on disk needs duckdb: pip install 'nmt-align[duckdb]'") from None
     with TemporaryDirectory(prefix="nmt-align-") as folder:
-        settings = {"memory_limit": memory_limit, "temp_directory": str(Path(folder, "spill"))}
+        settings: dict[str, Any] = {"memory_limit": memory_limit, "temp_directory": str(Path(folder, "spill"))}
         connection = duckdb.connect(Path(folder, "counts.db"), config=settings)
         try:
             yield DuckdbTable(connection)

@@ -34,7 +34,7 @@ def _open_zstandard(stream: BinaryIO) -> IO[bytes]:
     except ImportError:
         raise UsageError("reading zstandard data needs the extra zst: pip install 'nmt-align[zst]'") from None
     # A small file can ask for a window of gigabytes; 128 MiB is what `zstd` itself accepts unasked.
-    limit = {zstd.DecompressionParameter.window_log_max: 27}
+    limit: dict[int, int] = {zstd.DecompressionParameter.window_log_max: 27}
     return cast("IO[bytes]", zstd.ZstdFile(stream, options=limit))
 
 

@@ -188,8 +188,9 @@ def progress_bar(total: float) -> Callable[[float], Any]:
     """A bar on stderr that counts passes; silent where stderr is no terminal."""
     from tqdm import tqdm
 
-    bar = tqdm(total=total, unit="pass", unit_scale=True, file=sys.stderr, disable=None, leave=False)
-    return bar.update
+    bar: Any = tqdm(total=total, unit="pass", unit_scale=True, file=sys.stderr, disable=None, leave=False)
+    update: Callable[[float], Any] = bar.update
+    return update
 
 
 def _note_statuses(results: Any) -> None:
