@@ -11,7 +11,7 @@ from scipy.stats import bootstrap as scipy_bootstrap
 from data.errors import DataError
 from eval import bootstrap
 from eval.aer import AlignmentStats, scores, total
-from eval.bootstrap import AERInterval, paired_bootstrap, resample
+from eval.bootstrap import AERInterval, MeanInterval, paired_bootstrap, paired_means, resample
 
 
 def system(seed: int, sentences: int = 40, quality: float = 0.8) -> list[AlignmentStats]:
@@ -118,3 +118,33 @@ def test_undefined_resamples_are_left_out() -> None:
 def test_systems_must_cover_the_same_sentences() -> None:
     with pytest.raises(DataError, match=r"same sentences, got \[39, 40\]"):
         paired_bootstrap([system(1), system(1, sentences=39)])
+
+
+def test_means_by_loops() -> None:
+    rng = np.random.default_rng(0)
+    counts = rng.integers(1, 9, size=30).tolist()
+    systems = [[(float(rng.normal()) * n, float(n)) for n in counts] for _ in range(3)]
+    systems[2][4] = (0.0, 0.0)
+    resamples, seed = 100, 5
+    draws = np.random.default_rng(seed).integers(30, size=(resamples, 30))
+
+    def mean(system, sentences):
+        return sum(system[n][0] for n in sentences) / sum(system[n][1] for n in sentences)
+
+    drawn = [[mean(system, row) for row in draws] for system in systems]
+    for number, (system, found) in enumerate(zip(systems, paired_means(systems, resamples, seed), strict=True)):
+        observed = [mean(s, range(30)) for s in systems]
+        assert found.value == pytest.approx(mean(system, range(30)))
+        assert (found.low, found.high) == pytest.approx(tuple(np.percentile(drawn[number], [2.5, 97.5])))
+        differences = [a - b for a, b in zip(drawn[number], drawn[0], strict=True)]
+        centre = sum(differences) / resamples
+        as_far = sum(abs(d - centre) >= abs(observed[number] - observed[0]) for d in differences)
+        assert found.p_value == (None if number == 0 else pytest.approx((as_far + 1) / (resamples + 1)))
+
+
+def test_a_mean_of_nothing_is_undefined() -> None:
+    nothing = MeanInterval(None, None, None, None)
+    assert paired_means([[(0.0, 0.0)], [(0.0, 0.0)]]) == [nothing] * 2
+    assert paired_means([[], []]) == [nothing] * 2
+    with pytest.raises(DataError, match="same sentences"):
+        paired_means([[(1.0, 1.0)], []])

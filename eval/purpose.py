@@ -1,0 +1,56 @@
+"""For whom an explanation is evaluated: every report opens with what was asked and what each method measures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from align.methods.base import Method
+
+F = TypeVar("F", bound="Callable[..., Any]")
+READERS = {
+    "developer": "a model developer, who asks how the model comes to its prediction; what people would link is no "
+    "evidence for that",
+    "end-user": "an end user, who asks why a word was translated so; only saliency answers, and it must be faithful "
+    "to the model before it is worth showing",
+}
+
+
+def purpose_option(command: F) -> F:
+    """`--for developer|end-user`, collected as `reader`."""
+    return click.option(
+        "--for",
+        "reader",
+        type=click.Choice(list(READERS)),
+        default="developer",
+        show_default=True,
+        help="Who asks: the report opens with what this reader can take from it.",
+    )(command)
+
+
+def opening(reader: str, asked: str, methods: Iterable[Method] = ()) -> list[str]:
+    """The first lines of a report: the question, the reader, and what the methods measure, kind by kind.
+
+    Args:
+        reader: a key of `READERS`.
+        asked: the question that the report answers.
+        methods: those whose scores it shows; sensitivity and saliency stand apart.
+    """
+    lines = [f"Asked: {asked}", f"For: {READERS[reader]}."]
+    by_kind: dict[str, list[str]] = {}
+    for method in methods:
+        by_kind.setdefault(measured(method), []).append(str(method))
+    if by_kind:
+        from align.methods.cards import MEASURES
+
+        lines += [f"{kind} ({MEASURES[kind]}): {', '.join(names)}" for kind, names in sorted(by_kind.items())]
+    return lines
+
+
+def measured(method: Method) -> str:
+    """What a method measures with its options: averaged gradient norms are sensitivity, whatever averages them."""
+    return "sensitivity" if method.options().get("base") in ("l1", "l2") else method.measures
