@@ -6,7 +6,7 @@ over the pieces of a word is the word's loss and the best piece belongs to the b
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ import torch
 
 from align.methods.base import SIGNS, Evidence, Method, Passes, apply_sign
 from align.methods.draws import WordDrawer
+from align.methods.erasure import PIECES, rows_of, splice
 from align.models.base import BASELINES
 from align.models.inside import word_counts
 from align.models.subwords import NO_WORD
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 UNITS = ("word", "piece")
 OBJECTIVES = ("log-prob", "prob")
-PIECES = 2000  # n x (S + T) of n variants that run together
 
 
 class Unit(NamedTuple):
@@ -101,18 +101,12 @@ class Occluded(Evidence):
         def log_probs(part: slice) -> Tensor:
             rows, starts, ends = torch.tensor(taken[part], device=inputs.device).T
             hidden = (positions >= starts[:, None]) & (positions < ends[:, None])  # [n, S]
-            return model.log_probs(_rows_of(batch, rows), torch.where(hidden[..., None], absent, inputs[rows]))
+            return model.log_probs(rows_of(batch, rows), torch.where(hidden[..., None], absent, inputs[rows]))
 
         return losses(model, batch, taken, log_probs)
 
     def passes(self, pair: Encoded) -> Passes:
         return Passes(forward=1 + _count(pair, self.unit))
-
-
-def _rows_of(batch: Batch, rows: Tensor) -> Batch:
-    """The batch of the sentences `rows`, some of them several times."""
-    tensors = {f.name: getattr(batch, f.name)[rows] for f in fields(batch) if f.name != "pairs"}
-    return replace(batch, pairs=tuple(batch.pairs[row] for row in rows.tolist()), **tensors)
 
 
 @dataclass(frozen=True)
@@ -132,16 +126,9 @@ class Omitted(Evidence):
 
 def _spliced(batch: Batch, unit: Unit, pieces: tuple[int, ...]) -> Encoded:
     """The unit's sentence with other pieces in its place."""
-    pair = batch.pairs[unit.row]
     # Padding on the left moves the columns of the batch.
     shift = int(batch.source_mask[unit.row].int().argmax())
-    start, end = unit.start - shift, unit.end - shift
-    word = pair.source_word_of[start]
-    return replace(
-        pair,
-        source=(*pair.source[:start], *pieces, *pair.source[end:]),
-        source_word_of=(*pair.source_word_of[:start], *[word] * len(pieces), *pair.source_word_of[end:]),
-    )
+    return splice(batch.pairs[unit.row], unit.start - shift, unit.end - shift, pieces)
 
 
 def _log_probs(model: TranslationModel, pairs: Sequence[Encoded]) -> Tensor:
