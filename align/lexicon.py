@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from align.lexicon_input import UNIT
@@ -28,8 +29,8 @@ from data.errors import DataError, unknown_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from align.lexicon_examples import Example, Examples
     from align.lexicon_input import LinkedPair
-    from data.links import Links
 
 Key: TypeAlias = tuple[str, str]
 """A source and a target word; the words of a phrase are joined by a space."""
@@ -37,6 +38,8 @@ NULL = ""
 """Stands for no word, on either side; no word of a text is empty."""
 SHARD = 1_000_000
 """Different pairs that are counted together before they go to the table of all counts."""
+NOWHERE: Mapping[Key, Sequence[int]] = MappingProxyType({})
+"""The places of a part of the corpus without examples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,7 @@ class Entry:
         source, target: the words; `NULL` for none.
         count: c(s, t), the summed weight of the links that join the two.
         source_count, target_count: c(s) and c(t).
+        places: where its examples are.
     """
 
     source: str
@@ -54,6 +58,7 @@ class Entry:
     count: float
     source_count: float
     target_count: float
+    places: tuple[int, ...] = ()
 
     @property
     def key(self) -> Key:
@@ -72,16 +77,6 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Example:
-    """A sentence pair in which an entry occurs; `line` counts from 1."""
-
-    line: int
-    source: tuple[str, ...]
-    target: tuple[str, ...]
-    links: Links
-
-
-@dataclass(frozen=True)
 class Lexicon:
     """Entries in order of their source word, the most frequent first, and what is to be told of them.
 
@@ -89,13 +84,17 @@ class Lexicon:
         entries: can be gone through once, unless it is a sequence.
         total: N, the summed weight of all links.
         measures: names in `MEASURES` to tell beside the counts and probabilities.
-        examples: sentence pairs for some entries.
+        examples: the sentence pairs that the places of entries name, if some were wanted.
     """
 
     entries: Iterable[Entry]
     total: float
     measures: tuple[str, ...] = ()
-    examples: Mapping[Key, Sequence[Example]] = field(default_factory=dict)
+    examples: Examples | None = None
+
+    def examples_of(self, entry: Entry) -> list[Example]:
+        """The examples of an entry."""
+        return self.examples.read(entry.places) if self.examples else []
 
     def __post_init__(self) -> None:
         for name in self.measures:
@@ -168,25 +167,30 @@ def linked_phrases(linked: LinkedPair, longest: int) -> Iterator[tuple[Key, int]
 class Table(Protocol):
     """All counts of a corpus, in memory (`MemoryTable`) or on disk (`align.lexicon_duckdb`)."""
 
-    def add(self, counts: Mapping[Key, int]) -> None:
-        """Add the counts, in millionths, of a part of the corpus."""
+    def add(self, counts: Mapping[Key, int], places: Mapping[Key, Sequence[int]] = NOWHERE) -> None:
+        """Add the counts, in millionths, of a part of the corpus, and where the examples of its entries are."""
 
     def lexicon(self, measures: tuple[str, ...] = ()) -> Lexicon:
         """What has been counted."""
 
 
 class MemoryTable:
-    """Counts in memory: some 200 bytes for each different pair."""
+    """Counts in memory: some 200 bytes for each different pair, and 100 more if there are examples."""
 
-    def __init__(self) -> None:
+    def __init__(self, examples: Examples | None = None) -> None:
+        self._examples = examples
         self._counts: defaultdict[Key, int] = defaultdict(int)
+        self._places: defaultdict[Key, tuple[int, ...]] = defaultdict(tuple)
 
-    def add(self, counts: Mapping[Key, int]) -> None:
+    def add(self, counts: Mapping[Key, int], places: Mapping[Key, Sequence[int]] = NOWHERE) -> None:
         for key, count in counts.items():
             self._counts[key] += count
+        for key, found in places.items():
+            if self._examples:
+                self._places[key] = tuple(dict.fromkeys((*self._places[key], *found)))[: self._examples.most]
 
     def lexicon(self, measures: tuple[str, ...] = ()) -> Lexicon:
-        return Lexicon(self._entries(), sum(self._counts.values()) / UNIT, measures)
+        return Lexicon(self._entries(), sum(self._counts.values()) / UNIT, measures, self._examples)
 
     def _entries(self) -> Iterator[Entry]:
         sources: defaultdict[str, int] = defaultdict(int)
@@ -194,8 +198,10 @@ class MemoryTable:
         for (source, target), count in self._counts.items():
             sources[source] += count
             targets[target] += count
-        for (source, target), count in sorted(self._counts.items(), key=_rank):
-            yield Entry(source, target, count / UNIT, sources[source] / UNIT, targets[target] / UNIT)
+        for key, count in sorted(self._counts.items(), key=_rank):
+            source, target = key
+            places = self._places.get(key, ())
+            yield Entry(source, target, count / UNIT, sources[source] / UNIT, targets[target] / UNIT, places)
 
 
 def _rank(item: tuple[Key, int]) -> tuple[str, int, str]:
@@ -203,15 +209,23 @@ def _rank(item: tuple[Key, int]) -> tuple[str, int, str]:
     return source, -count, target
 
 
-def count(events: Iterable[tuple[Key, int]], table: Table, shard: int = SHARD) -> None:
-    """Count weighted pairs, `shard` different ones at a time, and add each such part to `table`."""
+def count(
+    events: Iterable[tuple[Key, int]], table: Table, shard: int = SHARD, examples: Examples | None = None
+) -> None:
+    """Count weighted pairs, `shard` different ones at a time, and add each such part to `table`.
+
+    With `examples`, the sentence pairs that `events` come from are to be watched by them.
+    """
     counts: dict[Key, int] = {}
+    places: dict[Key, list[int]] = {}
     for key, weight in events:
         counts[key] = counts.get(key, 0) + weight
+        if examples:
+            examples.note(places.setdefault(key, []))
         if len(counts) >= shard:
-            table.add(counts)
-            counts = {}
-    table.add(counts)
+            table.add(counts, places)
+            counts, places = {}, {}
+    table.add(counts, places)
 
 
 def recounted(entries: Iterable[Entry], path: str) -> Iterator[tuple[Key, int]]:
@@ -269,23 +283,3 @@ def select(
 
 def _stopped(phrase: str, stop: frozenset[str]) -> bool:
     return bool(stop) and all(word in stop for word in phrase.split(" "))
-
-
-def find_examples(
-    pairs: Iterable[LinkedPair],
-    keys: Iterable[Key],
-    most: int,
-    events: Callable[[LinkedPair], Iterable[tuple[Key, int]]],
-) -> dict[Key, list[Example]]:
-    """For each of `keys` the first `most` sentence pairs in which it occurs, as `events` finds them."""
-    examples: dict[Key, list[Example]] = {key: [] for key in keys}
-    for linked in pairs:
-        example = None
-        for key in dict.fromkeys(key for key, _ in events(linked)):
-            found = examples.get(key)
-            if found is not None and len(found) < most:
-                if example is None:
-                    pair = linked.pair
-                    example = Example(pair.id + 1, pair.source, pair.target, frozenset(linked.weights))
-                found.append(example)
-    return examples

@@ -14,7 +14,6 @@ from align.lexicon import (
     MEASURES,
     MemoryTable,
     count,
-    find_examples,
     linked_phrases,
     linked_words,
     lowercased,
@@ -22,6 +21,7 @@ from align.lexicon import (
     select,
 )
 from align.lexicon_eflomal import Priors
+from align.lexicon_examples import examples_on_disk
 from align.lexicon_formats import (
     FORMATS,
     WITH_COLUMNS,
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from align.lexicon import Entry, Key, Lexicon, Table
+    from align.lexicon_examples import Examples
     from align.lexicon_input import LinkedPair
     from align.lexicon_reports import Report
     from data.bitext import Pair
@@ -227,8 +228,8 @@ def lexicon(corpus: Corpus, output: str, overwrite: bool, **values: Any) -> None
         with write_atomically(output) as out:
             out.writelines(report_lines(REPORTS[options.report], rows, options.min_count))
     else:
-        with _table(options.engine) as table:
-            priors = _count(corpus, options, table, with_priors=form == "eflomal")
+        with _examples(options.context) as examples, _table(options.engine, examples) as table:
+            priors = _count(corpus, options, table, examples, with_priors=form == "eflomal")
             style = Style(settings, options.languages, options.quote_formulas, priors.lines())
             write_lexicon(_chosen(corpus, options, table.lexicon(options.measures)), output, form, style)
     click.echo(settings, err=True)
@@ -237,12 +238,11 @@ def lexicon(corpus: Corpus, output: str, overwrite: bool, **values: Any) -> None
 def _check(corpus: Corpus, form: str, options: Options) -> None:
     """Refuse options that do not go together."""
     disagreement = options.report == "disagreement"
-    twice = options.context or disagreement
     columns = options.measures or options.context
     wrong = (
         (not corpus.paths and not options.merge, "give the text and its --links, or lexicons to --merge"),
         (not corpus.paths and (options.report or options.context), "--report and --context need a text"),
-        (twice and STANDARD_STREAM in corpus.paths, "--context and --other read twice; - can be read once"),
+        (disagreement and STANDARD_STREAM in corpus.paths, "--other reads the text twice; - can be read once"),
         (disagreement != (options.other is not None), "--report disagreement and --other belong together"),
         (options.report and (options.form or columns or options.merge), "--report writes no lexicon"),
         (options.max_phrase and form in WORDS_ONLY, f"{form} cannot hold phrases: leave out --max-phrase"),
@@ -271,33 +271,35 @@ def _settings(corpus: Corpus, options: Options) -> dict[str, object]:
     }
 
 
-def _table(engine: str) -> AbstractContextManager[Table]:
+def _examples(most: int) -> AbstractContextManager[Examples | None]:
+    return examples_on_disk(most) if most else nullcontext()
+
+
+def _table(engine: str, examples: Examples | None = None) -> AbstractContextManager[Table]:
     if engine == "memory":
-        return nullcontext(MemoryTable())
+        return nullcontext(MemoryTable(examples))
     from align.lexicon_duckdb import duckdb_table
 
-    return duckdb_table()
+    return duckdb_table(examples)
 
 
-def _count(corpus: Corpus, options: Options, table: Table, with_priors: bool) -> Priors:
+def _count(
+    corpus: Corpus, options: Options, table: Table, examples: Examples | None = None, with_priors: bool = False
+) -> Priors:
     priors = Priors()
     if corpus.paths:
         pairs = priors.watch(corpus.read()) if with_priors else corpus.read()
-        count(chain.from_iterable(map(options.events, pairs)), table)
+        pairs = examples.watch(pairs) if examples else pairs
+        count(chain.from_iterable(map(options.events, pairs)), table, examples=examples)
     for path in options.merge:
         count(recounted(read_entries(path, format_of(path)), path), table)
     return priors
 
 
 def _chosen(corpus: Corpus, options: Options, made: Lexicon) -> Lexicon:
-    """The entries that the options ask for, with their examples."""
+    """The entries that the options ask for."""
     stop = (_words(path, corpus.lowercase) for path in (options.source_stop, options.target_stop))
-    entries = select(made.entries, options.min_count, options.top, *stop)
-    if not options.context:
-        return replace(made, entries=entries)
-    kept = list(entries)
-    keys = (entry.key for entry in kept)
-    return replace(made, entries=kept, examples=find_examples(corpus.read(), keys, options.context, options.events))
+    return replace(made, entries=select(made.entries, options.min_count, options.top, *stop))
 
 
 def _words(path: str | None, lowercase: bool) -> frozenset[str]:
@@ -319,5 +321,5 @@ def _report(corpus: Corpus, options: Options) -> Sequence[Report]:
 
 def _entries(corpus: Corpus, options: Options) -> Iterator[Entry]:
     with _table(options.engine) as table:
-        _count(corpus, options, table, with_priors=False)
+        _count(corpus, options, table)
         yield from table.lexicon().entries

@@ -138,10 +138,10 @@ def _record(entry: Entry, lexicon: Lexicon) -> dict[str, Any]:
 
 def _grid(lexicon: Lexicon) -> Iterator[list[str]]:
     """A row of names and a row for each entry; every example is a cell `source ||| target`."""
-    width = max(map(len, lexicon.examples.values()), default=0)
+    width = lexicon.examples.most if lexicon.examples else 0
     yield [*COLUMNS, *lexicon.measures, *(f"example_{number}" for number in range(1, width + 1))]
     for entry in lexicon.entries:
-        found = lexicon.examples.get(entry.key, ())
+        found = lexicon.examples_of(entry)
         examples = [f"{' '.join(each.source)} ||| {' '.join(each.target)}" for each in found]
         padding = [""] * (width - len(examples))
         yield [*map(str, _record(entry, lexicon).values()), *examples, *padding]
@@ -162,7 +162,7 @@ def _document(entry: Entry, lexicon: Lexicon) -> dict[str, Any]:
     if lexicon.examples:
         document["examples"] = [
             {"line": found.line, "source": found.source, "target": found.target, "links": sorted(found.links)}
-            for found in lexicon.examples.get(entry.key, ())
+            for found in lexicon.examples_of(entry)
         ]
     return document
 

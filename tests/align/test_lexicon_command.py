@@ -86,6 +86,14 @@ def test_measures_and_examples(corpus: list[str]) -> None:
     assert rows[2][9] == "Haus , das ||| house"
 
 
+def test_examples_of_text_from_a_pipe(corpus: list[str]) -> None:
+    pairs = list(zip(SOURCE.splitlines(), TARGET.splitlines(), strict=True))
+    joint = "".join(f"{s} ||| {t}\n" if s else "\n" for s, t in pairs)
+    expected = invoke(*corpus, "--context", 2)
+    assert expected.stdout.splitlines()[2].endswith("\tdas Haus ||| the house\tHaus , das ||| house")
+    assert invoke("-i", "-", *corpus[4:], "--context", 2, stdin=joint).stdout == expected.stdout
+
+
 def test_phrases(corpus: list[str]) -> None:
     rows = cells(invoke(*corpus, "--max-phrase", 2))
     assert [row[:3] for row in rows] == [
@@ -181,7 +189,7 @@ def test_reports(corpus: list[str], tmp_path: Path) -> None:
         ([], "give the text and its --links, or lexicons to --merge"),
         (["-s", "source"], "--links is missing"),
         (["-s", "source", "-a", "links"], "give the text in one way"),
-        (["-i", "-", "-a", "links", "--context", "1"], "read twice"),
+        (["-i", "-", "-a", "links", "--report", "disagreement", "--other", "z"], "read once"),
         (["--merge", "x", "--context", "1"], "need a text"),
         (["--merge", "x", "--report", "unaligned"], "need a text"),
         (["-i", "x", "-a", "y", "--report", "disagreement"], "--other belong together"),

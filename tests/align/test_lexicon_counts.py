@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
 
 import pytest
@@ -16,14 +17,15 @@ from align.lexicon import (
     Entry,
     Lexicon,
     MemoryTable,
+    Table,
     count,
-    find_examples,
     linked_phrases,
     linked_words,
     lowercased,
     recounted,
     select,
 )
+from align.lexicon_examples import Examples, examples_on_disk
 from align.lexicon_input import UNIT, LinkedPair
 from align.phrases import phrase_pairs
 from data.bitext import Pair
@@ -256,10 +258,28 @@ def test_filtered_lexicons_are_not_merged(gone: int) -> None:
         list(recounted(whole, "f"))
 
 
-def test_examples_are_the_first_pairs_of_an_entry() -> None:
-    corpus = [LinkedPair(Pair(k, ("a", "a"), ("x",)), {(0, 0): UNIT, (1, 0): UNIT}) for k in range(3)]
-    corpus.insert(1, LinkedPair(Pair(9, ("a",), ("x",)), {}))
-    found = find_examples(corpus, [("a", "x"), ("b", "x")], 2, linked_words)
-    assert [example.line for example in found["a", "x"]] == [1, 2]
-    assert found["a", "x"][0].links == {(0, 0), (1, 0)}
-    assert found["b", "x"] == []
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+@given(CORPORA, st.integers(1, 5), st.integers(1, 3))
+@settings(deadline=None, max_examples=10)
+def test_examples_are_the_first_pairs_of_an_entry(engine: str, corpus: Corpus, shard: int, most: int) -> None:
+    numbered = [LinkedPair(Pair(k, one.pair.source, one.pair.target), one.weights) for k, one in enumerate(corpus)]
+    with examples_on_disk(most) as examples, table_of(engine, examples) as table:
+        count(chain.from_iterable(map(linked_words, examples.watch(numbered))), table, shard, examples)
+        lexicon = table.lexicon()
+        for entry in lexicon.entries:
+            expected = [linked for linked in numbered if any(key == entry.key for key, _ in linked_words(linked))][
+                :most
+            ]
+            found = lexicon.examples_of(entry)
+            assert [(e.line - 1, e.source, e.target, e.links) for e in found] == [
+                (one.pair.id, one.pair.source, one.pair.target, one.weights.keys()) for one in expected
+            ]
+
+
+def table_of(engine: str, examples: Examples) -> AbstractContextManager[Table]:
+    if engine == "memory":
+        return nullcontext(MemoryTable(examples))
+    pytest.importorskip("duckdb", reason="the extra duckdb is not installed")
+    from align.lexicon_duckdb import duckdb_table
+
+    return duckdb_table(examples)

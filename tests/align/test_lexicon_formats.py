@@ -7,6 +7,9 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,11 +18,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from align.lexicon import NULL, Entry, Example, Lexicon, MemoryTable, count, linked_words
+from align.lexicon import NULL, Entry, Lexicon, MemoryTable, count, linked_words
 from align.lexicon_eflomal import Priors
+from align.lexicon_examples import examples_on_disk
 from align.lexicon_formats import FORMATS, SIGNATURE, TEXT_FORMATS, Style, format_of, output_paths, write_lexicon
 from align.lexicon_input import UNIT, LinkedPair
 from align.lexicon_readers import read_entries, read_moses, read_muse, read_translations
+from data.bitext import Pair
 from data.errors import DataError, UsageError
 from tests.align.linked import linked_pairs
 
@@ -195,7 +200,20 @@ ENTRIES = [
     Entry("Haus", "the", 1, 3.5, 3),
     Entry("das", "the", 1, 1, 3),
 ]
-EXAMPLE = Example(7, ("das", "Haus"), ("the", "house"), frozenset({(1, 1), (0, 0)}))
+PAIR = LinkedPair(Pair(6, ("das", "Haus"), ("the", "house")), {(1, 1): UNIT, (0, 0): UNIT})
+
+
+@contextmanager
+def with_examples(number: dict[int, int]) -> Iterator[Lexicon]:
+    """`ENTRIES`, some of them with as many copies of `PAIR`."""
+    with examples_on_disk(2) as examples:
+        entries = []
+        for k, entry in enumerate(ENTRIES):
+            places: list[int] = []
+            for _ in examples.watch([PAIR] * number.get(k, 0)):
+                examples.note(places)
+            entries.append(replace(entry, places=tuple(places)))
+        yield Lexicon(entries, 6, ("dice",), examples)
 
 
 @pytest.mark.parametrize(
@@ -226,14 +244,13 @@ def test_moses_files(tmp_path: Path) -> None:
 
 
 def test_examples_in_tsv_and_jsonl(tmp_path: Path) -> None:
-    lexicon = Lexicon(ENTRIES, 6, examples={("Haus", "house"): [EXAMPLE, EXAMPLE], ("das", "the"): [EXAMPLE]})
-    write_lexicon(lexicon, str(tmp_path / "tsv"), "tsv")
-    cells = [row.split("\t")[7:] for row in rows(tmp_path / "tsv")]
+    with with_examples({2: 2, 4: 1}) as lexicon:
+        write_lexicon(lexicon, str(tmp_path / "tsv"), "tsv")
+        write_lexicon(lexicon, str(tmp_path / "jsonl"), "jsonl")
+    cells = [row.split("\t")[8:] for row in rows(tmp_path / "tsv")]
     text = "das Haus ||| the house"
     assert cells == [["example_1", "example_2"], ["", ""], ["", ""], [text, text], ["", ""], [text, ""]]
     assert list(read_entries(str(tmp_path / "tsv"), "tsv")) == ENTRIES
-
-    write_lexicon(lexicon, str(tmp_path / "jsonl"), "jsonl")
     objects = [json.loads(row) for row in rows(tmp_path / "jsonl")]
     assert objects[2]["examples"][0] == {
         "line": 7, "source": ["das", "Haus"], "target": ["the", "house"], "links": [[0, 0], [1, 1]]
@@ -244,8 +261,8 @@ def test_examples_in_tsv_and_jsonl(tmp_path: Path) -> None:
 def test_parquet_columns_and_signature(tmp_path: Path) -> None:
     pq = pytest.importorskip("pyarrow.parquet", reason="the extra parquet is not installed")
     path = tmp_path / "out.parquet"
-    lexicon = Lexicon(ENTRIES, 6, ("dice",), {("das", "the"): [EXAMPLE]})
-    write_lexicon(lexicon, str(path), "parquet", Style("links:gold"))
+    with with_examples({4: 1}) as lexicon:
+        write_lexicon(lexicon, str(path), "parquet", Style("links:gold"))
     table = pq.read_table(path)
     assert table.schema.metadata[SIGNATURE.encode()] == b"links:gold"
     assert table.column("source").to_pylist() == [None, "Haus", "Haus", "Haus", "das"]
