@@ -21,6 +21,7 @@ COMMANDS = {
     "methods": ("align.methods_command:methods", "List the methods, or tell what one of them measures."),
     "plot": ("eval.plot_command:plot", "Draw the soft alignment of a pair as PNG or PDF."),
     "run": ("align.run_command:run", "Align sentence pairs with one method."),
+    "sanity": ("eval.sanity.command:sanity", "Check attention, and the methods, before reading them."),
     "score": ("eval.commands:score", "Score alignment files against gold: AER, precision, recall, F."),
     "shares": ("align.shares_command:shares", "Tell how much of each target word comes from the source."),
     "show": ("eval.show_command:show", "Print the alignment of a pair in the terminal."),

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from eval.tables import render
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from align.methods.base import Method
+    from eval.tables import Format, Row
 
 F = TypeVar("F", bound="Callable[..., Any]")
 READERS = {
@@ -54,3 +58,24 @@ def opening(reader: str, asked: str, methods: Iterable[Method] = ()) -> list[str
 def measured(method: Method) -> str:
     """What a method measures with its options: averaged gradient norms are sensitivity, whatever averages them."""
     return "sensitivity" if method.options().get("base") in ("l1", "l2") else method.measures
+
+
+def render_report(
+    form: Format,
+    first: Sequence[str],
+    rows: Sequence[Row],
+    last: Sequence[str] = (),
+    columns: Sequence[str] | None = None,
+) -> str:
+    """A report in one of the formats of `eval.tables`: opening lines, a table, conclusions.
+
+    JSON is an object with `opening`, `rows` and `conclusions`; TSV is the rows alone, which name what is measured.
+    """
+    if form == "json":
+        listed = json.loads(render(rows, form))
+        whole = {"opening": list(first), "rows": listed, "conclusions": list(last)}
+        return json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    if form == "tsv":
+        return render(rows, form)
+    parts = ["\n".join(first), render(rows, form, columns).rstrip("\n"), "\n".join(last)]
+    return "\n\n".join(part for part in parts if part) + "\n"

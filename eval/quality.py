@@ -29,12 +29,16 @@ def translation_quality(model: TranslationModel, pairs: Sequence[Pair], beam: in
         DataError: no pairs.
         ModelError: a model that cannot translate.
     """
+    if not pairs:
+        raise DataError("translation quality needs at least one pair")
+    return quality_of(model.translate([pair.source for pair in pairs], beam), [pair.target for pair in pairs])
+
+
+def quality_of(translations: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> Quality:
+    """Compare translations with one reference each, all as words."""
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF
 
-    if not pairs:
-        raise DataError("translation quality needs at least one pair")
-    translations = [" ".join(words) for words in model.translate([pair.source for pair in pairs], beam)]
-    references = [[" ".join(pair.target) for pair in pairs]]
-    bleu = BLEU(tokenize="none", force=True).corpus_score(translations, references)
-    return Quality(bleu.score, CHRF().corpus_score(translations, references).score)
+    texts, expected = [" ".join(words) for words in translations], [[" ".join(words) for words in references]]
+    bleu = BLEU(tokenize="none", force=True).corpus_score(texts, expected)
+    return Quality(bleu.score, CHRF().corpus_score(texts, expected).score)

@@ -40,6 +40,7 @@ class HuggingFaceModel(TranslationModel):
 
     batch_first = True
     _layers: ClassVar[str] = "layers"  # what encoder and decoder call the list of their layers
+    _searching: ClassVar[dict[str, bool]] = {}  # further arguments of a search
 
     def __init__(self, module: Any, tokens: Tokens, tokenizer: Any, name: str, fingerprint: str) -> None:
         self.module = module.eval().requires_grad_(False)
@@ -166,6 +167,7 @@ class HuggingFaceModel(TranslationModel):
                 num_beams=beam,
                 do_sample=False,
                 max_length=self._longest or 2 * max(map(len, ids)) + 50,
+                **self._searching,
             )
             texts = self.tokenizer.batch_decode(found[:, 1 + len(before) :], skip_special_tokens=True)
             translations += map(tokenize, texts)
@@ -206,6 +208,7 @@ class FsmtModel(HuggingFaceModel):
     """FSMT, fairseq's Transformer: its decoder ends with the output layer, which `decode` leaves out."""
 
     batch_first = False
+    _searching: ClassVar[dict[str, bool]] = {"output_attentions": True}  # its attention gives weights on request only
 
     def _encode(self, batch: Batch) -> Tensor:
         states: Tensor = self._encoder(batch.source, batch.source_mask, output_attentions=True).last_hidden_state

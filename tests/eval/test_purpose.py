@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 from align.methods import make_method
-from eval.purpose import READERS, opening
+from eval.purpose import READERS, opening, render_report
 
 
 def test_kinds_stand_apart() -> None:
-    methods = [make_method(spec) for spec in ("gradient-norm", "attention:layer=1", "occlusion", "lrp", "smoothgrad:base=l1")]
+    specs = ("gradient-norm", "attention:layer=1", "occlusion", "lrp", "smoothgrad:base=l1")
+    methods = [make_method(spec) for spec in specs]
     lines = opening("end-user", "what?", methods)
     assert lines[:2] == ["Asked: what?", f"For: {READERS['end-user']}."]
     kinds = {line.partition(" ")[0]: line.partition("): ")[2] for line in lines[2:]}
@@ -17,3 +20,15 @@ def test_kinds_stand_apart() -> None:
         "sensitivity": f"{methods[0]}, {methods[4]}",
     }
     assert opening("developer", "what?") == ["Asked: what?", f"For: {READERS['developer']}."]
+
+
+def test_reports_open_with_the_purpose_and_close_with_conclusions() -> None:
+    rows = [{"x": 1, "y": None}]
+    assert render_report("table", ["why"], rows, ["so"]) == "why\n\nx  y\n1  –\n\nso\n"
+    assert render_report("table", ["why"], rows) == "why\n\nx  y\n1  –\n"
+    assert render_report("tsv", ["why"], rows, ["so"]) == "x\ty\n1\t\n"
+    assert json.loads(render_report("json", ["why"], rows, ["so"])) == {
+        "opening": ["why"],
+        "rows": rows,
+        "conclusions": ["so"],
+    }

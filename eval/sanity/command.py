@@ -1,0 +1,150 @@
+"""`nmt-align sanity`: is there something to read, before it is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from align.options import ModelArguments, model_options, read_pairs, text_options
+from data.errors import DataError
+from data.streams import check_paths, write_atomically
+from eval.options import result_options
+from eval.purpose import opening, purpose_option, render_report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from align.models.base import Encoded, TranslationModel
+    from eval.tables import Format
+
+F = TypeVar("F", bound="Callable[..., Any]")
+
+
+@click.group()
+def sanity() -> None:
+    """Check attention, and the methods, before reading them.
+
+    `attention` replaces cross-attention and tells which layers and heads matter; `manipulate` looks for other attention
+    with the same prediction; `methods` asks whether maps depend on the model, and whether they hold what they promise.
+    """
+
+
+@dataclass(frozen=True)
+class Text:
+    """The options that say which text is explained."""
+
+    source: str | None
+    target: str | None
+    joint: str | None
+    tsv: str | None
+    columns: str
+    limit: int | None
+    max_unknown: float
+    batch_pieces: int
+
+
+def text_and_model(command: F) -> F:
+    """Model, text and purpose; the text is collected as `text`."""
+    names = list(Text.__dataclass_fields__)
+
+    def collected(**values: Any) -> Any:
+        return command(text=Text(**{name: values.pop(name) for name in names}), **values)
+
+    collected.__doc__, collected.__name__ = command.__doc__, command.__name__
+    collected.__click_params__ = list(getattr(command, "__click_params__", []))  # type: ignore[attr-defined]
+    options = (
+        model_options,
+        text_options,
+        purpose_option,
+        click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N pairs."),
+        click.option("--max-unknown", type=click.FloatRange(0, 1), default=0.2, show_default=True),
+        click.option("--batch-pieces", type=click.IntRange(1), default=1000, show_default=True),
+    )
+    for option in reversed(options):
+        collected = option(collected)
+    return collected  # type: ignore[return-value]
+
+
+def load(model: ModelArguments, text: Text, output: str, overwrite: bool) -> tuple[TranslationModel, list[Encoded]]:
+    """The model and the pairs that can go through it.
+
+    Raises:
+        DataError: there is no such pair.
+    """
+    check_paths((text.source, text.target, text.joint, text.tsv), output, overwrite=overwrite)
+    from itertools import islice
+
+    from align.models.load import load_model
+    from align.pipeline import encode_pairs
+
+    options, stream = model.load_options(read_pairs(text.source, text.target, text.joint, text.tsv, text.columns))
+    loaded = load_model(model.model, options)
+    encoded = encode_pairs(loaded, islice(stream, text.limit), text.max_unknown)
+    good = [pair for pair in encoded if pair.status == "ok"]
+    if len(good) < len(encoded):
+        click.echo(f"note: {len(encoded) - len(good)} pairs are empty or too long and left out", err=True)
+    if not good:
+        raise DataError("the text has no pair that can go through the model")
+    return loaded, good
+
+
+def signed(rows: Sequence[dict[str, object]], model: TranslationModel, settings: dict[str, object]) -> None:
+    """Put the signature into every row."""
+    from align.signature import signature
+
+    line = signature({**settings, "model": f"{model.name}@{model.fingerprint[:8]}"})
+    for row in rows:
+        row["signature"] = line
+
+
+@sanity.command()
+@text_and_model
+@click.option(
+    "--kinds",
+    default="uniform,random,permuted,row-mean,corpus-mean,pruned",
+    show_default=True,
+    help="What stands in for attention.",
+)
+@click.option("--units", default="all,layer,head", show_default=True, help="What is replaced at a time.")
+@click.option("--least", type=click.FloatRange(0), default=0.01, show_default=True, help="Loss that matters, in nats.")
+@click.option("--translate", is_flag=True, help="Also translate freely, and report BLEU and chrF lost (slow).")
+@result_options
+def attention(
+    model: ModelArguments,
+    text: Text,
+    reader: str,
+    kinds: str,
+    units: str,
+    least: float,
+    translate: bool,
+    bootstrap: int,
+    seed: int,
+    form: Format,
+    output: str,
+    overwrite: bool,
+) -> None:
+    """Tell which layers and heads of cross-attention matter at all.
+
+    Replaces the weights of all layers, each layer, each head by others and reports what the model loses of log p of the
+    target text (nats a piece, 95% interval over sentences) and of its own translations. `kept` is the share of pieces
+    whose best prediction stays. Where nothing is lost, reading attention cannot tell what the prediction rests on.
+    """
+    loaded, pairs = load(model, text, output, overwrite)
+    from eval.compare_command import progress_bar
+    from eval.sanity.attention import attention_rows, conclusions, replacement_losses
+    from eval.sanity.patterns import KINDS, variants
+
+    chosen = variants(loaded, kinds.split(","), units.split(","))
+    advance = progress_bar(len(pairs) * (len(chosen) + 1))
+    losses, patterns = replacement_losses(loaded, pairs, chosen, seed, text.batch_pieces, advance)
+    if translate:
+        advance = progress_bar(len(pairs) * len(chosen))
+    rows = attention_rows(loaded, pairs, losses, patterns, least, bootstrap, seed, translate, advance)
+    signed(rows, loaded, {"check": "attention", "pairs": len(pairs), "least": least, "seed": seed})
+    first = opening(reader, "does the prediction rest on cross-attention, and on which layers and heads of it?")
+    first += [f"{kind}: {KINDS[kind]}" for kind in dict.fromkeys(kinds.split(","))]
+    columns = [key for key in rows[0] if translate or key not in ("bleu_loss", "chrf_loss")]
+    with write_atomically(output) as out:
+        out.write(render_report(form, first, rows, conclusions(rows, least), columns))
