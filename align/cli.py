@@ -16,6 +16,10 @@ COMMANDS = {
     "compare": ("eval.compare_command:compare", "Rank every method and layer of a model by AER against gold."),
     "convert": ("data.commands:convert", "Convert alignment files between formats."),
     "demo": ("eval.demo_command:demo", "Compare methods on the text and models that ship with the package."),
+    "faithfulness": (
+        "eval.faithfulness_command:faithfulness",
+        "Test by erasure which method names what the model used.",
+    ),
     "lexicon": ("align.lexicon_commands:lexicon", "Make a bilingual lexicon from text and its alignments."),
     "lexicon-score": ("eval.lexicon_commands:lexicon_score", "Score lexicons against a reference or gold alignments."),
     "methods": ("align.methods_command:methods", "List the methods, or tell what one of them measures."),

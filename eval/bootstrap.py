@@ -83,7 +83,7 @@ def resample(systems: Sequence[Sequence[AlignmentStats]], resamples: int, seed: 
     fields = attrgetter("sure_hits", "possible_hits", "links", "sure")
     table = np.array([[fields(stats) for stats in system] for system in systems], dtype=np.float64)  # [M, N, 4]
     sums: list[list[AlignmentStats]] = [[] for _ in systems]
-    for counts in _draws(sentences, resamples, seed):
+    for counts in draws(sentences, resamples, seed):
         for system, drawn in zip(sums, (counts @ table).tolist(), strict=True):  # [M, rows, 4]
             system.extend(AlignmentStats(*map(int, row)) for row in drawn)
     return sums
@@ -97,7 +97,7 @@ def _sentences(systems: Sequence[Sequence[object]]) -> int:
     return lengths.pop() if lengths else 0
 
 
-def _draws(sentences: int, resamples: int, seed: int) -> Iterator[NDArray[np.int64]]:
+def draws(sentences: int, resamples: int, seed: int) -> Iterator[NDArray[np.int64]]:
     """How often each resample draws each sentence, some resamples at a time: [rows, N]."""
     import numpy as np
 
@@ -105,9 +105,9 @@ def _draws(sentences: int, resamples: int, seed: int) -> Iterator[NDArray[np.int
     at_once = max(1, _DRAWS_AT_ONCE // sentences)
     for start in range(0, resamples, at_once):
         rows = min(at_once, resamples - start)
-        draws = rng.integers(sentences, size=(rows, sentences))
-        draws += np.arange(rows)[:, None] * sentences  # a range of numbers for each resample, to count them apart
-        yield np.bincount(draws.ravel(), minlength=rows * sentences).reshape(rows, sentences)
+        drawn = rng.integers(sentences, size=(rows, sentences))
+        drawn += np.arange(rows)[:, None] * sentences  # a range of numbers for each resample, to count them apart
+        yield np.bincount(drawn.ravel(), minlength=rows * sentences).reshape(rows, sentences)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ def paired_means(
     table = np.array(systems, dtype=np.float64)  # [M, N, 2]
     observed = [_mean(*row) for row in table.sum(1).tolist()]
     drawn: list[list[float | None]] = [[] for _ in systems]
-    for counts in _draws(sentences, resamples, seed):
+    for counts in draws(sentences, resamples, seed):
         for system, sums in zip(drawn, (counts @ table).tolist(), strict=True):  # [M, rows, 2]
             system.extend(_mean(*row) for row in sums)
     return [

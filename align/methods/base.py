@@ -79,6 +79,15 @@ class Method(ABC):
         """Options by name, in order of definition."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
+    @property
+    def label(self) -> str:
+        """The name with the options that differ from their defaults: short, and different for different methods."""
+        given = (f"{field.name}={getattr(self, field.name)}" for field in fields(self) if self._is_set(field.name))
+        return ":".join([self.name, *given])
+
+    def _is_set(self, option: str) -> bool:
+        return bool(getattr(self, option) != getattr(type(self), option))
+
     def __str__(self) -> str:
         return ":".join([self.name, *(f"{key}={value}" for key, value in self.options().items())])
 
