@@ -148,3 +148,56 @@ def attention(
     columns = [key for key in rows[0] if translate or key not in ("bleu_loss", "chrf_loss")]
     with write_atomically(output) as out:
         out.write(render_report(form, first, rows, conclusions(rows, least), columns))
+
+
+@sanity.command()
+@text_and_model
+@click.option("--epsilon", type=float, default=0.05, show_default=True, help="Most total variation of a prediction.")
+@click.option("--steps", type=click.IntRange(1), default=80, show_default=True, help="Steps of the search.")
+@click.option(
+    "--distance", type=click.Choice(["tv", "jsd"]), default="tv", show_default=True, help="Distance to maximise."
+)
+@click.option("--units", default="all,layer", show_default=True, help="Move `all` layers together, each `layer`.")
+@result_options
+def manipulate(
+    model: ModelArguments,
+    text: Text,
+    reader: str,
+    epsilon: float,
+    steps: int,
+    distance: str,
+    units: str,
+    bootstrap: int,
+    seed: int,
+    form: Format,
+    output: str,
+    overwrite: bool,
+) -> None:
+    """Look for other attention with the same predictions: can attention lie?
+
+    For each sentence, moves the weights of a layer, or of all layers, as far as it can while the distribution of every
+    target piece stays within --epsilon (total variation). `tv` is how far the mean over heads has moved, 0 to 1;
+    `moved` the share of target pieces whose most attended source piece is another one.
+    """
+    loaded, pairs = load(model, text, output, overwrite)
+    from eval.compare_command import progress_bar
+    from eval.sanity.manipulate import Search, conclusions, manipulation_row
+    from eval.sanity.manipulate import manipulate as search_weights
+    from eval.sanity.patterns import check_units
+
+    asked = check_units(units.split(","), ("all", "layer"))
+    search = Search(epsilon, steps, distance, seed)
+    places = {"all": list(range(loaded.layers))} if "all" in asked else {}
+    places |= {str(layer): [layer] for layer in range(loaded.layers)} if "layer" in asked else {}
+    advance = progress_bar(len(pairs) * steps * len(places))
+    rows = [
+        manipulation_row(
+            name, search_weights(loaded, pairs, layers, search, text.batch_pieces, advance), bootstrap, seed
+        )
+        for name, layers in places.items()
+    ]
+    settings = {"check": "manipulate", "pairs": len(pairs), "epsilon": epsilon, "steps": steps, "distance": distance}
+    signed(rows, loaded, {**settings, "seed": seed})
+    first = opening(reader, "is there other attention that goes with the same predictions?")
+    with write_atomically(output) as out:
+        out.write(render_report(form, first, rows, conclusions(rows, epsilon)))

@@ -49,14 +49,20 @@ def variants(model: TranslationModel, kinds: Sequence[str], units: Sequence[str]
     Raises:
         UsageError: an unknown kind or unit.
     """
-    for unit in units:
-        if unit not in UNITS:
-            raise unknown_name("unit", unit, UNITS)
+    check_units(units, UNITS)
     places: list[tuple[int | None, int | None]] = [(None, None)] if "all" in units else []
     places += [(layer, None) for layer in range(model.layers)] if "layer" in units else []
     if "head" in units:
         places += [(layer, head) for layer in range(model.layers) for head in range(model.heads)]
     return [Variant(kind, *place) for place in places for kind in kinds]
+
+
+def check_units(units: Sequence[str], known: Sequence[str]) -> Sequence[str]:
+    """`units`, all of which are known. Raises UsageError otherwise."""
+    for unit in units:
+        if unit not in known:
+            raise unknown_name("unit", unit, known)
+    return units
 
 
 def positional_mean(model: TranslationModel, batches: Iterable[Batch]) -> Tensor:
