@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 from itertools import tee
 from typing import TYPE_CHECKING
 
+from align.agreement import Agreement, combination, soft_agreement
+from align.extract import row_shares
 from align.pipeline import BATCH_PIECES, MOST_UNKNOWN, Aligned, align_pairs
 from align.signature import signature
-from align.symmetrize import method_name, symmetrize
+from align.symmetrize import symmetrize
 from data.bitext import Pair
 from data.errors import DataError
 
@@ -38,12 +40,12 @@ class Aligner:
         if self.reverse is None:
             yield from self._one(self.forward, pairs)
             return
-        name = method_name(self.symmetrisation)
+        how = combination(self.symmetrisation)
         straight, turned = tee(pairs)
         swapped = (Pair(pair.id, pair.target, pair.source) for pair in turned)
         both = zip(self._one(self.forward, straight), self._one(self.reverse, swapped), strict=True)
         for ours, theirs in both:
-            yield _combined(ours, theirs, name)
+            yield _combined(ours, theirs, how)
 
     def _one(self, model: TranslationModel, pairs: Iterable[Pair]) -> Iterator[Aligned]:
         return align_pairs(model, pairs, self.method, self.how, self.batch_pieces, self.most_unknown)
@@ -56,21 +58,32 @@ class Aligner:
             {
                 "method": self.method,
                 **self.how.settings(),
-                "sym": method_name(self.symmetrisation) if self.reverse else None,
+                "sym": combination(self.symmetrisation) if self.reverse else None,
                 "model": "+".join(f"{m.name}@{m.fingerprint[:8]}" for m in models),
             }
         )
 
 
-def _combined(ours: Aligned, theirs: Aligned, name: str) -> Aligned:
-    """Symmetrised links; scores and matrix are means of both directions, the worse status wins."""
+def _combined(ours: Aligned, theirs: Aligned, how: str | Agreement) -> Aligned:
+    """Links of both directions with their scores; the matrix is the mean of both, the worse status wins."""
     if (ours.encoded.source_words, ours.encoded.target_words) != (
         theirs.encoded.target_words,
         theirs.encoded.source_words,
     ):
         raise DataError(f"line {ours.encoded.pair.id + 1}: the two models see different words")
-    reverse: dict[Link, float] = {(j, i): score for (i, j), score in theirs.scores.items()}
-    links = symmetrize(ours.links, frozenset(reverse), name)
-    scores = {link: (ours.scores.get(link, 0.0) + reverse.get(link, 0.0)) / 2 for link in sorted(links)}
     status = theirs.status if ours.status == "ok" else ours.status
+    scores = combined_scores(ours, theirs, how)
     return replace(ours, scores=scores, matrix=(ours.matrix + theirs.matrix.T) / 2, status=status)
+
+
+def combined_scores(ours: Aligned, theirs: Aligned, how: str | Agreement) -> dict[Link, float]:
+    """Links (source, target) of both directions, `theirs` still turned round, and the score of each.
+
+    The score is the mean of both directions' shares, where a link of one direction only has half of its share; by soft
+    agreement it is the mean that was compared with the threshold.
+    """
+    if isinstance(how, Agreement):
+        return soft_agreement(row_shares(ours.matrix), row_shares(theirs.matrix).T, how)
+    reverse: dict[Link, float] = {(j, i): score for (i, j), score in theirs.scores.items()}
+    links = symmetrize(ours.links, frozenset(reverse), how)
+    return {link: (ours.scores.get(link, 0.0) + reverse.get(link, 0.0)) / 2 for link in sorted(links)}

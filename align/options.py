@@ -206,7 +206,8 @@ def method_options(command: F) -> F:
             "symmetrisation",
             default="grow-diag-final-and",
             show_default=True,
-            help="With --reverse-model: how to combine both directions.",
+            help="With --reverse-model: how to combine both directions (see `nmt-align symmetrize`), or by their soft "
+            "scores, `agreement:threshold=0.2:mean=harmonic`.",
         ),
     )
 

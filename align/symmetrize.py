@@ -17,12 +17,10 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Literal
 
-from data.errors import DataError, UsageError, unknown_name
+from data.errors import UsageError, unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from numpy.typing import ArrayLike
 
     from data.links import Link, Links
 
@@ -78,8 +76,10 @@ _AMBIGUOUS = {
 }
 
 
-def method_name(name: str) -> str:
+def method_name(name: str, others: tuple[str, ...] = ()) -> str:
     """The name in `METHODS` that `name` stands for: case, underscores and the usual short forms are accepted.
+
+    The error for an unknown name lists `others` too.
 
     Raises:
         UsageError: `name` is unknown, or is one that two programs use for different rules.
@@ -91,7 +91,7 @@ def method_name(name: str) -> str:
         moses = _AMBIGUOUS[plain]
         raise UsageError(f"{plain!r} can mean {moses!r} (Moses) or 'lilt-{moses}' (alignment-scripts): say which")
     if plain not in _ALIASES:
-        raise unknown_name("symmetrisation", name, METHODS)
+        raise unknown_name("symmetrisation", name, (*METHODS, *others))
     return _ALIASES[plain]
 
 
@@ -125,34 +125,6 @@ def symmetrize(forward: Links, reverse: Links, method: str = "grow-diag-final-an
     if rule.target_first:
         return frozenset(_inverted(_combine(_inverted(forward), _inverted(reverse), rule)))
     return frozenset(_combine(forward, reverse, rule))
-
-
-def soft_agreement(forward: ArrayLike, reverse: ArrayLike, threshold: float) -> Links:
-    """Links where the harmonic mean of two soft alignments is large (Mask-Align, Chen et al. 2021).
-
-    Args:
-        forward: [J, I] of the source-to-target model; each row normalised over source words.
-        reverse: [J, I] of the target-to-source model, transposed to target rows; each column, a row of that
-            model, normalised over its source, the target words.
-        threshold: a pair is linked iff 2fr / (f + r) is greater. The published 0.2 suits their model.
-
-    Returns:
-        links (i, j). A pair where both scores are 0, or either is not a number, has no link.
-
-    Raises:
-        DataError: the matrices differ in shape or are not matrices.
-        UsageError: negative threshold.
-    """
-    import numpy as np
-
-    if not threshold >= 0:
-        raise UsageError(f"the agreement threshold must not be negative, got {threshold}")
-    f, r = np.asarray(forward, dtype=np.float64), np.asarray(reverse, dtype=np.float64)  # [J, I] each
-    if f.ndim != 2 or f.shape != r.shape:
-        raise DataError(f"soft agreement needs two [J, I] matrices of one shape, not {f.shape} and {r.shape}")
-    total = f + r
-    mean = np.divide(2 * f * r, total, out=np.zeros_like(total), where=total > 0)  # [J, I]
-    return frozenset((i, j) for j, i in np.argwhere(mean > threshold).tolist())
 
 
 class _Growing:

@@ -24,13 +24,14 @@ import time
 from dataclasses import asdict
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from align.lexicon import Lexicon, MemoryTable, count, linked_words
 from align.lexicon_input import LinkFile, read_linked, read_paired
 from align.symmetrize import symmetrize
+from bench.statistical import align
 from data.bitext import read_bitext
 from data.links import format_links
 from data.streams import read_lines
@@ -41,10 +42,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from align.lexicon_input import LinkedPair
-    from data.links import Links
 
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
-ITERATIONS = 5
 BASELINES = ("fast_align", "hmm")
 
 
@@ -76,40 +75,12 @@ def baselines(out: Path, models: tuple[str, ...]) -> None:
     pairs = [(pair.source, pair.target) for pair in read_bitext(out / "src", out / "tgt")]
     for name in models:
         start = time.perf_counter()
-        forward = _thot(name, pairs)
-        reverse = _thot(name, [(target, source) for source, target in pairs])
+        forward = align(name, pairs)
+        reverse = align(name, [(target, source) for source, target in pairs])
         turned = [frozenset((i, j) for j, i in links) for links in reverse]
         joined = (symmetrize(a, b, "grow-diag-final-and") for a, b in zip(forward, turned, strict=True))
         (out / name).write_text("".join(format_links(links) + "\n" for links in joined))
         click.echo(f"{name}: {time.perf_counter() - start:.0f} s", err=True)
-
-
-def _thot(name: str, pairs: Sequence[tuple[tuple[str, ...], tuple[str, ...]]]) -> list[Links]:
-    """The links (first side, second side) of a model of the second side given the first."""
-    from thot import alignment
-
-    model: Any = alignment.FastAlignModel() if name == "fast_align" else alignment.Ibm1AlignmentModel()
-    for source, target in pairs:
-        model.add_sentence_pair(source, target, 1)
-    _train(model)
-    if name == "hmm":
-        model = alignment.HmmAlignmentModel(model)
-        _train(model)
-    found = []
-    for source, target in pairs:
-        matrix = model.get_best_alignment(source, target)[1].to_numpy() if source and target else None
-        if matrix is not None and matrix.shape != (len(source), len(target)):
-            raise RuntimeError(f"matrix of {matrix.shape} for {len(source)} and {len(target)} words")
-        cells = [] if matrix is None else zip(*(axis.tolist() for axis in matrix.nonzero()), strict=True)
-        found.append(frozenset(cells))
-    return found
-
-
-def _train(model: Any) -> None:
-    model.start_training()
-    for _ in range(ITERATIONS):
-        model.train()
-    model.end_training()
 
 
 @main.command()

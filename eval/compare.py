@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from align.extract import extract, row_shares
+from align.agreement import Agreement, combination
+from align.bidirectional import combined_scores
+from align.extract import extract
 from align.methods import compared_methods, usable_methods
 from align.models.base import plan_batches
 from align.pipeline import aligned, encode_pairs, unaligned
 from align.signature import signature
-from align.symmetrize import soft_agreement, symmetrize
 from data.bitext import Pair
 from data.errors import DataError, UsageError
 from eval.aer import corpus_stats
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from align.models.base import Encoded, TranslationModel
     from align.pipeline import Aligned
     from data.links import GoldAlignment, Links
-
-AGREEMENT = "agreement"  # the soft symmetrisation, beside those of `align.symmetrize`
 
 
 @dataclass
@@ -114,7 +113,6 @@ class Comparison:
     specs: Sequence[str]
     hows: Sequence[Extraction]
     symmetrisations: Sequence[str] = ()
-    agreement_threshold: float = 0.2
     batch_pieces: int = 1000
     most_unknown: float = 0.2
 
@@ -186,23 +184,16 @@ def links_of(result: Aligned, direction: str) -> Links:
 def _both_directions(forward: Run, reverse: Run, plan: Comparison) -> list[System]:
     systems = []
     for name in plan.symmetrisations:
-        if name == AGREEMENT and forward.how.pooling != "word":
+        how = check_symmetrisation(name)
+        if isinstance(how, Agreement) and forward.how.pooling != "word":
             continue  # it works on word matrices, which do not depend on the pooling of links
         start = time.perf_counter()
         links = [
-            soft_links(forward.aligned[key], reverse.aligned[key], plan.agreement_threshold)
-            if name == AGREEMENT
-            else symmetrize(forward.aligned[key].links, links_of(reverse.aligned[key], "reverse"), name)
-            for key in sorted(forward.aligned)
+            frozenset(combined_scores(ours, reverse.aligned[key], how)) for key, ours in sorted(forward.aligned.items())
         ]
         seconds = forward.seconds + reverse.seconds + time.perf_counter() - start
         systems.append(System(forward, name, links, seconds, forward.passes + reverse.passes, None))
     return systems
-
-
-def soft_links(forward: Aligned, reverse: Aligned, threshold: float) -> Links:
-    """Links where the harmonic mean of both soft alignments passes the threshold; rows are normalised first."""
-    return soft_agreement(row_shares(forward.matrix), row_shares(reverse.matrix).T, threshold)
 
 
 def score_systems(
@@ -235,6 +226,7 @@ def _row(system: System, scores: dict[str, float | None], settings: Mapping[str,
         **place,
         "direction": system.direction,
         "pooling": how.pooling,
+        "measures": system.run.method.measured,
         **{key: scores[key] for key in ("aer", "aer_low", "aer_high", "precision", "recall", "f1", "links")},
         "passes": system.passes / max(1, len(system.links)),
         "seconds": system.seconds,
@@ -244,7 +236,7 @@ def _row(system: System, scores: dict[str, float | None], settings: Mapping[str,
                 "method": system.run.method.name,
                 "options": shown or None,
                 **place,
-                "direction": system.direction,
+                "direction": _direction(system.direction),
                 **how.settings(),
                 **settings,
             }
@@ -252,17 +244,29 @@ def _row(system: System, scores: dict[str, float | None], settings: Mapping[str,
     }
 
 
-def check_symmetrisation(name: str) -> str:
-    """A name of `align.symmetrize`, or `agreement`.
+def mixture_warning(systems: Iterable[System]) -> str | None:
+    """A sentence for readers of a table whose rows answer different questions; None where all measure one thing."""
+    kinds = sorted({kind for system in systems for kind in system.run.method.measured.split("+")})
+    if len(kinds) < 2:
+        return None
+    return f"this table mixes {', '.join(kinds[:-1])} and {kinds[-1]}: {_MIXTURE}"
+
+
+_MIXTURE = "they answer different questions, and a lower AER makes none of them a better explanation of the model"
+
+
+def _direction(name: str) -> str:
+    """A direction with all its options, for the signature."""
+    return name if name in ("forward", "reverse") else str(check_symmetrisation(name))
+
+
+def check_symmetrisation(spec: str) -> str | Agreement:
+    """How to combine both directions, as `align.agreement.combination` reads it.
 
     Raises:
         UsageError: unknown, or one direction alone, which a comparison lists anyway.
     """
-    from align.symmetrize import method_name
-
-    if name == AGREEMENT:
-        return name
-    name = method_name(name)
-    if name in ("forward", "reverse"):
-        raise UsageError(f"{name} alone is no symmetrisation; a comparison lists both directions anyway")
-    return name
+    how = combination(spec)
+    if how in ("forward", "reverse"):
+        raise UsageError(f"{how} alone is no symmetrisation; a comparison lists both directions anyway")
+    return how

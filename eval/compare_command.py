@@ -15,6 +15,7 @@ from align.options import (
     read_pairs,
     text_options,
 )
+from align.specs import split_list
 from data.links import FORMATS as LINK_FORMATS
 from data.links import GoldAlignment, read_gold
 from data.streams import check_paths, write_atomically
@@ -35,6 +36,7 @@ COLUMNS = (
     "position",
     "direction",
     "pooling",
+    "measures",
     "aer",
     "aer_low",
     "aer_high",
@@ -72,15 +74,8 @@ SYMMETRISATIONS = "intersection,grow-diag,grow-diag-final-and,agreement"
     "symmetrisations",
     default=SYMMETRISATIONS,
     show_default=True,
-    help="With --reverse-model: how to combine directions (see `nmt-align symmetrize`), `agreement` of soft scores, or "
-    "`none`.",
-)
-@click.option(
-    "--agreement-threshold",
-    type=click.FloatRange(0, 1),
-    default=0.2,
-    show_default=True,
-    help="Least harmonic mean of both soft alignments for a link by `agreement`.",
+    help="With --reverse-model: how to combine directions (see `nmt-align symmetrize`), "
+    "`agreement:threshold=0.2:mean=harmonic` of soft scores, or `none`.",
 )
 @extraction_options
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N pairs.")
@@ -101,7 +96,6 @@ def compare(
     methods: str,
     pooling: str,
     symmetrisations: str,
-    agreement_threshold: float,
     extractor: str,
     threshold: float,
     eos: str,
@@ -128,15 +122,16 @@ def compare(
         check_paths((source, target, joint, tsv, gold), path, overwrite=overwrite)
     from align.methods import usable_methods
     from align.models.load import load_model
-    from eval.compare import Comparison, check_symmetrisation, score_systems
+    from eval.compare import Comparison, check_symmetrisation, mixture_warning, score_systems
     from eval.compare import compare as compare_methods
 
-    names = [] if symmetrisations == "none" else [check_symmetrisation(n) for n in symmetrisations.split(",")]
+    names = [] if symmetrisations == "none" else split_list(symmetrisations)
+    for name in names:
+        check_symmetrisation(name)
     plan = Comparison(
-        methods.split(","),
+        split_list(methods),
         [extraction(name, extractor, threshold, eos, punctuation) for name in pooling.split(",")],
         names,
-        agreement_threshold,
         batch_pieces,
         max_unknown,
     )
@@ -159,6 +154,9 @@ def compare(
         "gold": f"{gold_format}{'+swap' if gold_swap else ''}",
     }
     ranked = score_systems(systems, reference, settings, bootstrap, seed)
+    warning = mixture_warning(systems)
+    if warning:
+        click.echo(f"warning: {warning}", err=True)
     with write_atomically(output) as out:
         out.write(render([row for _, row in ranked[:top]], form, COLUMNS))
     if report:
@@ -166,6 +164,7 @@ def compare(
         from eval.report.render import write_report
 
         facts = [f"{key}: {settings[key]}" for key in ("pairs", "model", "reverse") if settings[key]]
+        facts += [f"Mind that {warning}."] if warning else []
         for note in write_report(comparison_report(ranked, reference, facts), report):
             click.echo(f"note: {report}: {note}", err=True)
 

@@ -20,8 +20,8 @@ SHARED = Path(os.environ.get("NMT_ALIGN_SHARED", Path(__file__).resolve().parent
 HANSARDS = SHARED / "models" / "hansards-en-fr"
 GOLD = SHARED / "gold" / "hansards-en-fr-test"
 FIELDS = (
-    "method options layer heads position direction pooling aer aer_low aer_high precision recall f1 links passes "
-    "seconds signature"
+    "method options layer heads position direction pooling measures aer aer_low aer_high precision recall f1 links "
+    "passes seconds signature"
 ).split()
 
 
@@ -116,6 +116,44 @@ def test_compare_agrees_with_run_and_score(folder, tmp_path):
         run(folder, "--method", "gradient-x-input:sign=absolute", "--pooling", row["pooling"], "-o", path)
         scored = json.loads(invoke("score", folder / "gold", path, "--format", "json").stdout)[0]
         assert (scored["aer"], scored["links"]) == (row["aer"], row["links"])
+
+
+def test_soft_agreement_of_a_mean_is_the_same_in_compare_and_run(folder, tmp_path):
+    spec, how = "mean(gradient-norm,2*attention:layer=0|1)", "agreement:threshold=0.3:mean=geometric"
+    both = ["--reverse-model", folder / "ts.pt"]
+    rows = json.loads(
+        compare(folder, *both, "--methods", spec, "--symmetrize", f"{how},union", "--format", "json").stdout
+    )
+    assert [row["method"] for row in rows] == ["mean"] * 7
+    (row,) = (row for row in rows if row["direction"] == how)
+    paths = {name: tmp_path / name for name in ("links", "scores")}
+    run(folder, *both, "--method", spec, "--symmetrize", how, "-o", paths["links"], "--scores", paths["scores"])
+    scored = json.loads(invoke("score", folder / "gold", paths["links"], "--format", "json").stdout)[0]
+    assert (scored["aer"], scored["links"]) == (row["aer"], row["links"])
+    values = [float(value) for value in paths["scores"].read_text().split()]
+    assert len(values) == row["links"]
+    assert min(values) > 0.3
+
+
+@pytest.mark.parametrize(
+    ("methods", "kinds", "warned"),
+    [
+        ("gradient-norm,gradient-x-input", {"sensitivity", "saliency"}, "mixes saliency and sensitivity:"),
+        ("smoothgrad:samples=2", {"sensitivity", "saliency"}, "mixes saliency and sensitivity:"),
+        ("gradient-x-input,occlusion", {"saliency"}, None),
+        (
+            "mean(gradient-x-input,attention),gradient-norm",
+            {"saliency+attention", "sensitivity"},
+            "mixes attention, sal",
+        ),
+    ],
+)
+def test_a_table_that_mixes_what_is_measured_says_so(folder, tmp_path, methods, kinds, warned):
+    page = tmp_path / "page.html"
+    result = compare(folder, "--methods", methods, "--format", "json", "--report", page)
+    assert {row["measures"] for row in json.loads(result.stdout)} == kinds
+    for text in (result.stderr, page.read_text()):
+        assert (warned in text) if warned else ("this table mixes" not in text)
 
 
 def test_table_and_tsv(folder):

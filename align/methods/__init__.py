@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +10,15 @@ from align.methods.attention import Attention
 from align.methods.contributions import Alti
 from align.methods.gradcam import AttentionXGradient
 from align.methods.gradient import GradientNorm, GradientXInput, IntegratedGradients, SmoothGrad
+from align.methods.mean import Mean
 from align.methods.norms import VectorNorm
 from align.methods.occlusion import Occlusion, Omission, Resampling
 from align.methods.propagation import Lrp
 from align.methods.relevancy import Relevancy
 from align.methods.rollout import AttentionFlow, AttentionRollout
 from align.methods.sampled import ExpectedGradients, VarGrad
-from data.errors import ModelError, UsageError, printable, unknown_name
+from align.specs import alternatives, parse_options, split_list
+from data.errors import ModelError, unknown_name
 
 if TYPE_CHECKING:
     from align.methods.base import Method
@@ -33,6 +34,7 @@ METHODS: dict[str, type[Method]] = {
     "gradient-x-input": GradientXInput,
     "integrated-gradients": IntegratedGradients,
     "lrp": Lrp,
+    "mean": Mean,
     "occlusion": Occlusion,
     "omission": Omission,
     "relevancy": Relevancy,
@@ -50,38 +52,32 @@ def parse_method(spec: str) -> tuple[type[Method], dict[str, Any]]:
     Raises:
         UsageError: unknown method or option, or a value of the wrong kind.
     """
-    name, *pairs = spec.split(":")
+    name = spec.partition(":")[0]
     if name not in METHODS:
         raise unknown_name("method", name, METHODS)
-    method = METHODS[name]
-    defaults = {field.name: field.default for field in fields(method)}
-    options: dict[str, Any] = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals:
-            raise UsageError(f"expected option=value in method {printable(spec)}, found {printable(pair)}")
-        if key not in defaults:
-            raise unknown_name(f"option of {name}", key, defaults)
-        options[key] = _value(key, value, defaults[key])
-    return method, options
-
-
-def _value(key: str, text: str, default: object) -> int | float | str:
-    if isinstance(default, str):
-        # `heads` takes a word or a number; other words stay words.
-        return int(text) if re.fullmatch(r"[0-9]{1,9}", text) else text
-    if isinstance(default, int) and re.fullmatch(r"-?[0-9]{1,9}", text):
-        return int(text)
-    if isinstance(default, float) and re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
-        return float(text)
-    kind = "a whole number" if isinstance(default, int) else "a number"
-    raise UsageError(f"option {key} takes {kind}, not {printable(text)}")
+    return METHODS[name], parse_options(METHODS[name], spec)
 
 
 def make_method(spec: str) -> Method:
-    """One method with its options, defaults where none are given."""
-    method, options = parse_method(spec)
-    return method(**options)
+    """One method with its options, defaults where none are given; or `mean(SPEC,2*SPEC,...)` of several.
+
+    In a mean an option may list values, `layer=0|1`: the weight is shared by what this stands for.
+
+    Raises:
+        UsageError: as `parse_method`, or a mean that is not well formed.
+    """
+    listed = re.fullmatch(r"mean\((.*)\)", spec.strip())
+    if listed is None:
+        method, options = parse_method(spec)
+        return method(**options)
+    parts: list[tuple[float, Method]] = []
+    for item in split_list(listed[1]):
+        weighted = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\*(.*)", item)
+        weight, part = weighted.groups() if weighted else ("1", item)
+        specs = [part] if "(" in part else alternatives(part)
+        parts += [(float(weight) / len(specs), make_method(one)) for one in specs]
+    weights, methods = zip(*parts, strict=True)
+    return Mean(methods, weights)
 
 
 def usable_methods(model: TranslationModel) -> dict[str, str | None]:
@@ -99,6 +95,8 @@ def usable_methods(model: TranslationModel) -> dict[str, str | None]:
 
 def compared_methods(spec: str, model: TranslationModel) -> list[Method]:
     """The variants of a method that a comparison goes through: every layer, position, norm ... not given in `spec`."""
+    if spec.startswith("mean("):
+        return [make_method(spec)]
     method, options = parse_method(spec)
     open_options = {key: values(model) for key, values in method.compared.items() if key not in options}
     return [

@@ -53,7 +53,7 @@ class Method(ABC):
 
     name: ClassVar[str]
     family: ClassVar[str]
-    measures: ClassVar[str]  # attention, sensitivity or saliency
+    measures: ClassVar[str]  # attention, sensitivity, saliency, or mixed
     summary: ClassVar[str]
     citation: ClassVar[str]
     compared: ClassVar[Mapping[str, Callable[[TranslationModel], Sequence[object]]]] = {}
@@ -61,6 +61,11 @@ class Method(ABC):
 
     def check(self, model: TranslationModel) -> None:  # noqa: B027 (most methods need nothing special)
         """Raise ModelError if the model lacks what this method reads."""
+
+    @property
+    def measured(self) -> str:
+        """What this variant measures, where options change it: the kind, or several joined by `+`."""
+        return self.measures
 
     @property
     @abstractmethod

@@ -17,6 +17,7 @@ MEASURES = {
     "attention": "where the model looks; the prediction need not rest on it",
     "sensitivity": "how much the prediction would change with the word; not whether the word speaks for it",
     "saliency": "how much the word contributed to the prediction, for or against it",
+    "mixed": "what its parts measure; a part that is not saliency makes the whole no saliency",
 }
 DEVELOPERS = "model developers"
 EVERYONE = "model developers, and end users who ask why a word was translated so"
@@ -145,6 +146,19 @@ CARDS = {
             "alpha": "share that goes by positive contributions in alpha-beta",
             "attention": "propagated through the weights to queries and keys (AttnLRP), or weights held (CP-LRP)",
             "sign": SIGN,
+        },
+    ),
+    "mean": Card(
+        "Which source words do several methods, layers or heads find together?",
+        DEVELOPERS,
+        "that of its parts; parts that read the same evidence share it",
+        "Parts that err alike outvote the others. Shares of unlike things, such as attention and saliency, have no "
+        "meaning of their own when added: good for links, not as an explanation.",
+        ("garg2019",),
+        {
+            "methods": "written in brackets with weights before them: mean(lrp,2*vector-norm:layer=0|1:position=awi); "
+            "values with | between stand for one part each and share the weight",
+            "weights": "1 where not given",
         },
     ),
     "occlusion": Card(

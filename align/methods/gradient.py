@@ -265,6 +265,10 @@ class SmoothGrad(Method):
             raise UsageError(f"samples must be at least 1 and noise at least 0, not {self.samples} and {self.noise}")
 
     @property
+    def measured(self) -> str:
+        return "sensitivity" if self.base in NORMS else self.measures
+
+    @property
     def evidence(self) -> Evidence:
         if self.base == "integrated":
             return NoisyPaths(self.samples, self.noise, self.seed, self.steps)

@@ -121,6 +121,15 @@ BIBTEX = {
   year      = {2022},
   doi       = {10.18653/v1/2022.emnlp-main.599}
 }""",
+    "garg2019": """\
+@inproceedings{garg2019,
+  title     = {Jointly Learning to Align and Translate with Transformer Models},
+  author    = {Garg, Sarthak and Peitz, Stephan and Nallasamy, Udhyakumar and Paulik, Matthias},
+  booktitle = {Proceedings of EMNLP-IJCNLP},
+  pages     = {4453--4462},
+  year      = {2019},
+  doi       = {10.18653/v1/D19-1453}
+}""",
     "kadar2017": """\
 @article{kadar2017,
   title   = {Representation of Linguistic Form and Function in Recurrent Neural Networks},

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SCRIPTS = ("data", "draw", "links", "heat", "layers", "table", "list", "pair", "main")
 """In this order they make up the script of the page."""
-COLUMNS = ("aer", "direction", "pooling", "precision", "recall", "f1", "links", "passes", "seconds")
+COLUMNS = ("aer", "direction", "pooling", "measures", "precision", "recall", "f1", "links", "passes", "seconds")
 """Keys of rows that the table of systems shows, where any row has them."""
 
 

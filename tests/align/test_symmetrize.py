@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from align.symmetrize import METHODS, method_name, soft_agreement, symmetrize
-from data.errors import DataError, UsageError
+from align.symmetrize import METHODS, method_name, symmetrize
+from data.errors import UsageError
 from data.links import Links
 
 GROWING = [name for name in METHODS if "grow" in name]
@@ -296,50 +296,3 @@ def test_ambiguous_names_are_refused(name: str) -> None:
 def test_unknown_name_gets_a_suggestion() -> None:
     with pytest.raises(UsageError, match=r"did you mean 'union'"):
         symmetrize(parse("0-0"), parse(""), "unoin")
-
-
-# Soft agreement
-
-
-def twin_of_agreement(forward: list[list[float]], reverse: list[list[float]], threshold: float) -> Links:
-    links = set()
-    for j, row in enumerate(forward):
-        for i, f in enumerate(row):
-            r = reverse[j][i]
-            if f + r > 0 and 2 * f * r / (f + r) > threshold:
-                links.add((i, j))
-    return frozenset(links)
-
-
-@pytest.mark.parametrize("threshold", [0.0, 0.05, 0.1, 0.2])
-def test_soft_agreement_equals_its_twin(threshold: float) -> None:
-    rng = np.random.default_rng(3)
-    forward = rng.dirichlet([0.3] * 30, size=20)  # [J, I], rows sum to 1
-    reverse = rng.dirichlet([0.3] * 20, size=30).T  # [J, I], columns sum to 1
-    links = soft_agreement(forward, reverse, threshold)
-    assert links == twin_of_agreement(forward.tolist(), reverse.tolist(), threshold)
-    assert links
-    assert all(type(n) is int for link in links for n in link)
-
-
-def test_soft_agreement_without_evidence() -> None:
-    nan = float("nan")
-    forward = [[0.0, nan, 1.0], [0.0, 0.0, 0.5]]
-    reverse = [[0.0, 0.5, 1.0], [1.0, 0.0, nan]]
-    assert soft_agreement(forward, reverse, 0.0) == {(2, 0)}
-    assert soft_agreement(np.zeros((0, 3)), np.zeros((0, 3)), 0.2) == frozenset()
-
-
-def test_soft_agreement_threshold_is_exclusive() -> None:
-    assert soft_agreement([[0.5]], [[0.5]], 0.5) == frozenset()
-    assert soft_agreement([[0.5]], [[0.5]], 0.49) == {(0, 0)}
-
-
-def test_soft_agreement_refuses_other_shapes_and_thresholds() -> None:
-    with pytest.raises(DataError, match=r"\(2, 3\) and \(3, 2\)"):
-        soft_agreement(np.zeros((2, 3)), np.zeros((3, 2)), 0.2)
-    with pytest.raises(DataError, match="one shape"):
-        soft_agreement(np.zeros(3), np.zeros(3), 0.2)
-    for threshold in (-0.1, float("nan")):
-        with pytest.raises(UsageError, match="must not be negative"):
-            soft_agreement([[1.0]], [[1.0]], threshold)
