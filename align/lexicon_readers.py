@@ -8,6 +8,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from align.lexicon import NULL, Entry
+from align.lexicon_examples import Example
 from align.lexicon_formats import COLUMNS
 from align.lexicon_input import NUMBER
 from data.bitext import tokenize
@@ -54,12 +55,39 @@ def _tsv(path: str) -> Iterator[Entry]:
 
 
 def _jsonl(path: str) -> Iterator[Entry]:
+    return (_from_object(row, path, number) for number, row in _objects(path))
+
+
+def read_examples(path: str) -> Iterator[tuple[Entry, list[Example]]]:
+    """The entries of a lexicon in `jsonl`, each with its examples.
+
+    Raises:
+        DataError: as `read_entries`, or examples that are not as `nmt-align lexicon --context` writes them.
+    """
+    for number, row in _objects(path):
+        yield _from_object(row, path, number), [_example(o, path, number) for o in row.get("examples", ())]
+
+
+def _example(fields: Any, path: str, number: int) -> Example:
+    try:
+        line, source, target = fields["line"], tuple(fields["source"]), tuple(fields["target"])
+        links = frozenset((i, j) for i, j in fields["links"])
+    except (KeyError, TypeError, ValueError):
+        raise DataError("an example needs line, source, target and links", path, number) from None
+    whole = all(type(n) is int and n >= 0 for link in ((line, 0), *links) for n in link)
+    if not whole or not all(isinstance(word, str) for word in (*source, *target)):
+        raise DataError("an example whose words are no text, or whose links are no numbers", path, number)
+    if any(i >= len(source) or j >= len(target) for i, j in links):
+        raise DataError("an example with a link outside its sentence pair", path, number)
+    return Example(line, source, target, links)
+
+
+def _objects(path: str) -> Iterator[tuple[int, Any]]:
     for number, text in read_lines(path):
         try:
-            row = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+            yield number, json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
         except (ValueError, RecursionError) as error:
             raise DataError(f"not the JSON of a lexicon entry: {error}", path, number) from None
-        yield _from_object(row, path, number)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,29 +10,49 @@ from data.errors import UsageError
 from data.streams import check_paths
 from eval.alignment_input import Material, material_options, read_material
 
+if TYPE_CHECKING:
+    from eval.report.build import Report
+
 
 @click.command()
-@click.argument("alignments", nargs=-1, required=True)
+@click.argument("alignments", nargs=-1)
 @material_options
+@click.option(
+    "--lexicon", metavar="FILE", help="Instead of ALIGNMENTS: a lexicon in .jsonl, with its examples (--context)."
+)
 @click.option("-o", "--output", default="alignment.html", show_default=True, metavar="FILE", help="The page.")
 @click.option("--overwrite", is_flag=True, help="Replace an existing page.")
-def view(alignments: tuple[str, ...], output: str, overwrite: bool, **where: Any) -> None:
+def view(alignments: tuple[str, ...], lexicon: str | None, output: str, overwrite: bool, **where: Any) -> None:
     """Make a page to look at ALIGNMENTS: words linked across, pair by pair, errors marked where there is gold.
 
     ALIGNMENTS are link files, such as an aligner's Pharaoh output, with the text by --source and --target; or .jsonl
     files of `run --matrices`, which hold words and soft alignments. The page is one file that needs no network.
     """
-    inputs = (*alignments, *(where[key] for key in ("source", "target", "joint", "tsv", "gold")))
+    if bool(alignments) == (lexicon is not None):
+        raise UsageError("give either ALIGNMENTS or --lexicon")
+    inputs = (*alignments, lexicon, *(where[key] for key in ("source", "target", "joint", "tsv", "gold")))
     check_paths(inputs, output, overwrite=overwrite)
     if len(set(alignments)) < len(alignments):
         raise UsageError("an alignment file is given twice")
-    material = read_material(alignments, **where)
-    from eval.report.files import files_report
     from eval.report.render import write_report
 
-    for note in write_report(files_report(material, _rows(material)), output):
+    report, notes = _lexicon(lexicon) if lexicon is not None else (_alignments(alignments, where), [])
+    for note in (*notes, *write_report(report, output)):
         click.echo(f"note: {note}", err=True)
-    click.echo(f"{len(material.pairs):,} pairs in {output}", err=True)
+    click.echo(f"{len(report.pairs):,} pairs in {output}", err=True)
+
+
+def _lexicon(path: str) -> tuple[Report, list[str]]:
+    from eval.report.lexicon import lexicon_report
+
+    return lexicon_report(path)
+
+
+def _alignments(paths: tuple[str, ...], where: dict[str, Any]) -> Report:
+    from eval.report.files import files_report
+
+    material = read_material(paths, **where)
+    return files_report(material, _rows(material))
 
 
 def _rows(material: Material) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ links take as many digits as the longer sentence needs, a cell of a soft alignme
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,6 +53,18 @@ class System:
 
 
 @dataclass(frozen=True)
+class LexiconEntry:
+    """A pair of words with its counts, and the numbers of the pairs, from 0, that show it; "" is no word."""
+
+    source: str
+    target: str
+    count: float
+    source_count: float
+    target_count: float
+    pairs: Sequence[int]
+
+
+@dataclass(frozen=True)
 class Report:
     """All that a page shows.
 
@@ -63,6 +75,7 @@ class Report:
         systems: best first.
         gold: of each pair, if there is any.
         cards: for names of systems, what there is to know about the method: labels and texts.
+        lexicon: entries to show instead of those that the links of `pairs` give.
     """
 
     title: str
@@ -71,6 +84,7 @@ class Report:
     systems: Sequence[System]
     gold: Sequence[GoldAlignment] | None = None
     cards: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
+    lexicon: Sequence[LexiconEntry] | None = None
 
 
 def payload(report: Report, max_pairs: int = MAX_PAIRS, budget: int = BUDGET) -> tuple[dict[str, object], list[str]]:
@@ -100,6 +114,8 @@ def payload(report: Report, max_pairs: int = MAX_PAIRS, budget: int = BUDGET) ->
             _system(system, links.get(number), soft_of.get(number)) for number, system in enumerate(report.systems)
         ],
     }
+    if report.lexicon is not None:
+        found["lexicon"] = [(visible(e.source), visible(e.target), *astuple(e)[2:]) for e in report.lexicon]
     return found, _left_out(report, len(pairs), len(links), len(soft_of))
 
 

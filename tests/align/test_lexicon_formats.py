@@ -23,7 +23,7 @@ from align.lexicon_eflomal import Priors
 from align.lexicon_examples import examples_on_disk
 from align.lexicon_formats import FORMATS, SIGNATURE, TEXT_FORMATS, Style, format_of, output_paths, write_lexicon
 from align.lexicon_input import UNIT, LinkedPair
-from align.lexicon_readers import read_entries, read_moses, read_muse, read_translations
+from align.lexicon_readers import read_entries, read_examples, read_moses, read_muse, read_translations
 from data.bitext import Pair
 from data.errors import DataError, UsageError
 from tests.align.linked import linked_pairs
@@ -256,6 +256,30 @@ def test_examples_in_tsv_and_jsonl(tmp_path: Path) -> None:
         "line": 7, "source": ["das", "Haus"], "target": ["the", "house"], "links": [[0, 0], [1, 1]]
     }  # fmt: skip
     assert (objects[0]["source"], objects[0]["examples"], objects[2]["count"]) == (None, [], 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"links": [[0, 2]]}, "link outside its sentence pair"),
+        ({"links": [[0]]}, "an example needs line"),
+        ({"links": [[0, "0"]]}, "no numbers"),
+        ({"line": -1}, "no numbers"),
+        ({"source": [1, "b"]}, "no text"),
+        ({"target": None}, "an example needs line"),
+    ],
+)
+def test_examples_are_read_back_or_refused(tmp_path: Path, change: dict[str, object], message: str) -> None:
+    path = str(tmp_path / "jsonl")
+    with with_examples({2: 2, 4: 1}) as lexicon:
+        write_lexicon(lexicon, path, "jsonl")
+        expected = [(entry.key, lexicon.examples_of(entry)) for entry in lexicon.entries]
+    assert [(entry.key, found) for entry, found in read_examples(path)] == expected
+    objects = [json.loads(row) for row in rows(tmp_path / "jsonl")]
+    objects[2]["examples"][1].update(change)
+    (tmp_path / "jsonl").write_text("\n".join(map(json.dumps, objects)))
+    with pytest.raises(DataError, match=f"jsonl:3: .*{message}"):
+        list(read_examples(path))
 
 
 def test_parquet_columns_and_signature(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 from data.bitext import Pair
 from data.links import GoldAlignment, Links
 from eval.aer import scores, sentence_stats
-from eval.report.build import Report, System
+from eval.report.build import LexiconEntry, Report, System
 from eval.report.render import write_report
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
@@ -322,3 +323,87 @@ def test_the_page_is_never_wider_than_the_screen(browser: Browser, width: int) -
             assert browser.driver.execute_script("return document.documentElement.scrollWidth") <= width
     finally:
         browser.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def counted_lexicon(system: System) -> dict[str, Counter[str]]:
+    """The links of each source word, as the lexicon command counts them."""
+    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for pair, links in zip(PAIRS, system.links, strict=True):
+        for i, word in enumerate(pair.source):
+            found[word].update([pair.target[j] for k, j in links if k == i] or ["(no link)"])
+    return found
+
+
+def test_the_lexicon_counts_what_the_system_links(browser: Browser) -> None:
+    for number in (0, 3):
+        browser.choose("#system", str(number))
+        expected = counted_lexicon(REPORT.systems[number])
+        assert browser.one("#word-count").text == f"{len(expected)} of {len(expected)} words"
+        assert dict(zip(browser.texts("#words bdi"), browser.texts("#words .score"), strict=True)) == {
+            word: str(counts.total()) for word, counts in expected.items()
+        }
+        browser.one("#lookup").send_keys("S1")
+        assert browser.one("#entry-title").text == "s1"
+        rows = [row.find_elements("css selector", "th, td") for row in browser.all("#translations tbody tr")]
+        told = {cells[0].text: (cells[1].text, int(cells[2].text)) for cells in rows}
+        total = expected["s1"].total()
+        assert told == {word: (f"{100 * n / total:.1f}", n) for word, n in expected["s1"].items()}
+        bars = [float(bar.get_attribute("width")) for bar in browser.all("#translations rect")]
+        assert bars == pytest.approx([100 * n / total for _, n in expected["s1"].most_common()])
+        browser.one("#lookup").send_keys(Keys.BACKSPACE * 2)
+
+
+def test_a_translation_leads_to_its_sentences(browser: Browser) -> None:
+    browser.one("body").send_keys("l")
+    browser.press("s1")
+    browser.press(Keys.ESCAPE)
+    button = browser.all("#translations tbody button")[0]
+    partner = button.text
+    button.click()
+
+    def partners(at: int) -> list[str]:
+        return [PAIRS[at].target[j] for i, j in REPORT.systems[0].links[at] if i == 1] or ["(no link)"]
+
+    where = [at for at, pair in enumerate(PAIRS) if pair.source[1:2] == ("s1",) and partner in partners(at)]
+    assert [int(text) - 1 for text in browser.texts("#list .position")] == where
+    assert browser.one("#readout .word").text == "s1"
+    browser.one("#drop").click()
+    assert len(browser.texts("#list .position")) == len(PAIRS)
+    assert not browser.one("#drop").is_displayed()
+
+
+def test_the_lexicon_of_the_target_and_of_the_gold(browser: Browser) -> None:
+    browser.choose("#side", "target")
+    browser.one("#lookup").send_keys("日本")
+    assert browser.texts("#words bdi") == ["日本"]
+    gold = GOLD[-1]
+    kinds = {True: "a sure pair", False: "no pair"}
+    for row in browser.all("#translations tbody tr"):
+        word = row.find_element("css selector", "bdi").text
+        if word != "(no link)":
+            link = (PAIRS[-1].source.index(word), 1)
+            expected = kinds[link in gold.sure] if link not in gold.possible - gold.sure else "a possible pair"
+            title = row.find_element("css selector", "title").get_attribute("textContent")
+            assert title.startswith(expected)
+
+
+def test_a_lexicon_of_more_text_than_the_page(chromium: Any, tmp_path: Path) -> None:
+    entries = [
+        LexiconEntry(ALERT, "x", 1500, 2000, 3000, [0]),
+        LexiconEntry(ALERT, "", 500, 2000, 700, []),
+        LexiconEntry("", "x", 1500, 1500, 3000, []),
+    ]
+    pairs = [Pair(41, (ALERT, "b"), ("x",))]
+    page = tmp_path / "lexicon.html"
+    write_report(Report("L", [], pairs, [System("l", "", [frozenset({(0, 0)})], {"links": 1})], lexicon=entries), page)
+    for browser in opened(chromium, page):
+        assert browser.texts("#words li") == [f"{ALERT}2,000"]
+        assert [row.text.split() for row in browser.all("#translations tbody tr")] == [
+            ["x", "75.0", "1,500", "50.0"],
+            ["(no", "link)", "25.0", "500", "–"],
+        ]
+        assert not browser.one("#systems").is_displayed()
+        (button,) = browser.all("#translations tbody button")
+        button.click()
+        assert browser.one("#pair-title").text == "Pair 42"
+        assert browser.one("#readout .word").text == ALERT

@@ -14,12 +14,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 from align.extract import Extraction
+from align.lexicon_commands import lexicon
 from data.bitext import Pair
 from data.errors import DataError, UsageError
 from data.links import GoldAlignment
 from eval.commands import score
 from eval.plot_command import plot
 from eval.report.build import ALPHABET
+from eval.report.lexicon import lexicon_report
 from eval.show_command import picture, show
 from eval.view_command import view
 
@@ -271,3 +273,34 @@ def test_comparison_report_shows_both_directions() -> None:
     sides = [both[method, side].soft for side in ("forward", "reverse", "union")]
     there, back, mean = (soft(2) for soft in sides if soft is not None)
     np.testing.assert_allclose(mean, (there + back) / 2)
+
+
+def test_view_of_a_lexicon(folder: Path) -> None:
+    invoke(lexicon, "-s", "s", "-t", "t", "-a", "links", "--context", "1", "-o", "l.jsonl")
+    result = invoke(view, "--lexicon", "l.jsonl", "-o", "page.html")
+    assert result.stderr == "2 pairs in page.html\n"
+    data = payload("page.html")
+    assert ["house", "Haus", 1.0, 1.0, 1.0, [0]] in data["lexicon"]
+    assert ["", "ist", 1.0, 1.0, 1.0, [0]] in data["lexicon"]
+    assert [pair["line"] for pair in data["pairs"]] == [1, 2]
+    for arguments in (["links", "--lexicon", "l.jsonl"], []):
+        with pytest.raises(UsageError, match="either ALIGNMENTS or --lexicon"):
+            invoke(view, *arguments)
+
+
+def test_a_large_lexicon_is_cut_to_its_frequent_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("eval.report.lexicon.MAX_ENTRIES", 2)
+    monkeypatch.setattr("eval.report.lexicon.MAX_PAIRS", 1)
+    rows = []
+    for line, (word, count) in enumerate((("a", 1), ("b", 3), ("c", 2)), 1):
+        example = {"line": line, "source": [word], "target": ["x"], "links": [[0, 0]]}
+        counts = {"count": count, "source_count": count, "target_count": 6}
+        rows.append(json.dumps({"source": word, "target": "x", **counts, "examples": [example]}))
+    (tmp_path / "l.jsonl").write_text("\n".join(rows))
+    report, notes = lexicon_report(str(tmp_path / "l.jsonl"))
+    assert [(entry.source, list(entry.pairs)) for entry in report.lexicon or ()] == [("b", [0]), ("c", [])]
+    assert report.pairs == [Pair(1, ("b",), ("x",))]
+    assert notes == [
+        "the 2 most frequent of 3 entries",
+        "the first 1 of 2 example sentences, most frequent entries first",
+    ]

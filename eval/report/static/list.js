@@ -1,7 +1,7 @@
 // The list of sentence pairs: search, order, and the pair that is chosen in it.
 
 const by = (id) => document.getElementById(id);
-const state = { system: 0, pair: 0 };
+const state = { system: 0, pair: 0, entry: null };
 let listed = []; // the pairs in the list, in its order: {at, errors, aer, ...}
 
 const ORDERS = {
@@ -18,6 +18,12 @@ const matches = (word) => query() !== "" && word.toLowerCase().includes(query())
 function fillList(keep = true) {
   const system = data.systems[state.system];
   listed = data.pairs.map((_, at) => ({ at, ...tally(judge(system, at)) }));
+  by("drop").hidden = state.entry === null;
+  if (state.entry) {
+    const { word, partner, pairs } = state.entry;
+    by("drop").textContent = `${word} – ${partner || "(no link)"} ✕`;
+    listed = listed.filter(({ at }) => pairs.has(at));
+  }
   if (query()) listed = listed.filter(({ at }) => wordsOf(at).some(matches));
   if (by("erring")?.checked) listed = listed.filter(({ errors }) => errors > 0);
   listed.sort(ORDERS[by("order").value]);

@@ -8,6 +8,7 @@ function pickSystem(number) {
   by("system").value = number;
   markRow(number);
   tellAbout(system);
+  fillLexicon();
   fillList();
 }
 
@@ -57,8 +58,8 @@ function startPictures() {
     const cell = cellAt(by("heat"), event, place);
     if (cell) focusWord({ side: "target", index: cell.j });
   });
-  for (const picture of [by("links"), by("heat")]) picture.addEventListener("pointerleave", () => focusWord(null));
-  by("links").addEventListener("focusout", () => focusWord(null));
+  for (const picture of [by("links"), by("heat")]) picture.addEventListener("pointerleave", leaveWord);
+  by("links").addEventListener("focusout", leaveWord);
   let width = by("pair").clientWidth;
   new ResizeObserver(() => {
     if (by("pair").clientWidth === width || listed.length === 0) return;
@@ -73,6 +74,7 @@ const PAGE_KEYS = {
   "[": () => stepSystem(-1),
   "]": () => stepSystem(1),
   "/": () => by("search").focus(),
+  l: () => by("lookup").focus(),
 };
 const LIST_KEYS = { ArrowUp: -1, ArrowDown: 1, PageUp: -10, PageDown: 10, Home: -Infinity, End: Infinity };
 
@@ -83,6 +85,7 @@ function onKey(event) {
   else if (target.matches("input, select")) return;
   else if (target.matches("#links li") && key.startsWith("Arrow")) stepWord(target, key);
   else if (target.matches("#list") && key in LIST_KEYS) stepPair(LIST_KEYS[key]);
+  else if (target.matches("#words") && key in LIST_KEYS) stepHeadword(LIST_KEYS[key]);
   else if (key in PAGE_KEYS) PAGE_KEYS[key]();
   else return;
   event.preventDefault();
@@ -105,6 +108,7 @@ startTable(pickSystem);
 drawLegend(by("legend"));
 drawScale(by("scale"));
 startTools();
+startLexicon();
 startPictures();
 document.addEventListener("keydown", onKey);
 pickSystem(0);

@@ -23,7 +23,12 @@ function drawPictures() {
   drawLinks(by("links"), pair, judged);
   place = layOut(pair, by("heat").parentElement.clientWidth);
   drawHeat(by("heat"), place, pair, judged, shares);
-  focusWord(null);
+  leaveWord();
+}
+
+/** Bring out what the lexicon led to, or nothing. */
+function leaveWord() {
+  focusWord(entryWord(data.pairs[state.pair]));
 }
 
 function tallyText(count) {
