@@ -18,7 +18,9 @@ TARGET = [f"t{n}" for n in range(13)] + [f"t{n}@@" for n in range(6)]
 
 
 def dictionary(symbols: list[str]):
-    from fairseq.data import Dictionary
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from fairseq.data import Dictionary
 
     result = Dictionary()
     for symbol in symbols:

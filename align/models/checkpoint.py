@@ -208,7 +208,7 @@ def _settings(group: object) -> dict[str, Setting]:
     """Plain values of one group; `encoder.embed_dim` becomes `encoder_embed_dim`, as on the command line."""
     nodes: dict[Any, object] = {}
     for name, node in _mapping(group).items():
-        if name in ("encoder", "decoder", "quant_noise"):
+        if name in ("encoder", "decoder", "quant_noise", "langtoks") and _mapping(node):
             nodes |= {f"{name}_{key}": value for key, value in _mapping(node).items() if key != "_name"}
         else:
             nodes[name] = node

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from align.models.base import BASELINES, Encoded, TranslationModel
+from align.models.fairseq_languages import read_around
 from align.models.inside import Sublayer, Sublayers
 from align.models.subwords import BPE_MARK, NO_WORD, SPM_MARK, joined_bpe, joined_spm
 from data.errors import ModelError, unknown_name
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from align.models.base import Batch
+    from align.models.fairseq_languages import Around
     from align.models.subwords import Segmented, Segmenter
     from data.bitext import Pair
 
@@ -34,7 +37,7 @@ class FairseqModel(TranslationModel):
         source_dictionary, target_dictionary: fairseq dictionaries.
         segment_source, segment_target: words to pieces, one for each side.
         name, fingerprint: what signatures call it.
-        source_tag, target_tag: ids of language tokens that stand first on each side, where the model has them.
+        around: what stands around the pieces, other than `</s>` where the model has language tokens.
     """
 
     def __init__(
@@ -46,16 +49,14 @@ class FairseqModel(TranslationModel):
         segment_target: Segmenter,
         name: str = "fairseq",
         fingerprint: str = "",
-        source_tag: int | None = None,
-        target_tag: int | None = None,
+        around: Around | None = None,
     ) -> None:
         module.eval().requires_grad_(False)
         self.module: Any = module
         self.source_dictionary, self.target_dictionary = source_dictionary, target_dictionary
         self.segment_source, self.segment_target = segment_source, segment_target
         self.name, self.fingerprint = name, fingerprint
-        self.source_tag = () if source_tag is None else (source_tag,)
-        self.target_tag = () if target_tag is None else (target_tag,)
+        self.around = around or read_around({}, source_dictionary, target_dictionary, (None, None), Path())
         encoder: Any = self.module.encoder
         decoder: Any = self.module.decoder
         if decoder.adaptive_softmax is not None:
@@ -77,9 +78,9 @@ class FairseqModel(TranslationModel):
         source, target = self.segment_source(pair.source), self.segment_target(pair.target)
         source_ids = _ids(source, self.source_dictionary)
         target_ids = _ids(target, self.target_dictionary)
-        eos = self.target_dictionary.eos()
-        read = (*self.source_tag, *source_ids, self.source_dictionary.eos())
-        written = (*self.target_tag, *target_ids, eos)
+        around = self.around
+        read = (*around.source_before, *source_ids, *around.source_after)
+        written = (*around.target_before, *target_ids, *around.target_after)
         status = "ok"
         if not source.pieces or not target.pieces:
             status = "empty"
@@ -91,9 +92,9 @@ class FairseqModel(TranslationModel):
             target_words=target.words,
             source=read,
             target=written,
-            prefix=(eos, *written[:-1]),
-            source_word_of=(*(NO_WORD for _ in self.source_tag), *source.word_of, NO_WORD),
-            target_word_of=(*(NO_WORD for _ in self.target_tag), *target.word_of, NO_WORD),
+            prefix=(around.start, *written[:-1]),
+            source_word_of=_no_words(around.source_before) + source.word_of + _no_words(around.source_after),
+            target_word_of=_no_words(around.target_before) + target.word_of + _no_words(around.target_after),
             unknown=source_ids.count(self.source_dictionary.unk()) + target_ids.count(self.target_dictionary.unk()),
             status=status,
         )
@@ -159,19 +160,25 @@ class FairseqModel(TranslationModel):
     def _search(self, sources: list[list[int]], beam: int) -> list[list[int]]:
         from fairseq.sequence_generator import SequenceGenerator
 
-        rows = [(*self.source_tag, *ids, self.source_dictionary.eos()) for ids in sources]
+        around = self.around
+        rows = [(*around.source_before, *ids, *around.source_after) for ids in sources]
         net_input = {
             "src_tokens": self._pad(rows, self.pad),
             "src_lengths": torch.tensor([len(row) for row in rows], device=self.device),
         }
-        prefix = torch.tensor([self.target_tag] * len(rows), device=self.device) if self.target_tag else None
-        longest = {"max_len_a": 1.5, "max_len_b": 20, "max_len": self.max_target - 1}
-        generator = SequenceGenerator([self.module], self.target_dictionary, beam_size=beam, **longest)
+        prefix = None
+        if around.target_before:
+            prefix = torch.tensor([around.target_before] * len(rows), device=self.device)
+        limits = {"max_len_a": 1.5, "max_len_b": 20, "max_len": self.max_target - 1, "eos": around.target_after[-1]}
+        generator = SequenceGenerator([self.module], self.target_dictionary, beam_size=beam, **limits)
+        options = {"prefix_tokens": prefix, "bos_token": around.start}
         try:
-            found = generator.generate([self.module], {"net_input": net_input}, prefix_tokens=prefix)
+            found = generator.generate([self.module], {"net_input": net_input}, **options)
         finally:
-            generator.model.set_decoder_beam_size(1)  # the search leaves its beam size in the attention
-        skip = {self.target_dictionary.eos(), *self.target_tag}
+            if hasattr(self.module, "set_beam_size"):  # BART's, which stays in its attention
+                self.module.set_beam_size(1)
+                vars(self.module.encoder).pop("reorder_encoder_out", None)
+        skip = {*around.target_before, *around.target_after}
         return [[int(i) for i in hypotheses[0]["tokens"] if int(i) not in skip] for hypotheses in found]
 
     def _words(self, ids: list[int]) -> tuple[str, ...]:
@@ -194,6 +201,10 @@ class FairseqModel(TranslationModel):
 
     def word_counts(self) -> dict[str, float]:
         return _word_counts(self.source_dictionary)
+
+
+def _no_words(ids: tuple[int, ...]) -> tuple[int, ...]:
+    return (NO_WORD,) * len(ids)
 
 
 def _ids(side: Segmented, dictionary: Any) -> list[int]:

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from align.models.checkpoint import Checkpoint, check_embedding, check_finite, read_checkpoint
+from align.models.checkpoint import Checkpoint, check_embedding, check_finite, check_shapes, read_checkpoint
 from align.models.fairseq import FairseqModel
 from align.models.fairseq_families import ConvolutionalModel, LightConvolutionModel, RecurrentModel
-from data.errors import CheckpointError, ModelError, UsageError, unknown_name
+from align.models.fairseq_languages import read_around
+from data.errors import CheckpointError, ModelError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from torch import Tensor, nn
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 # fairseq's model names, each with all its architectures
 FAMILIES: dict[str, type[FairseqModel]] = {
+    "bart": FairseqModel,
     "fconv": ConvolutionalModel,
     "lightconv": LightConvolutionModel,
     "lstm": RecurrentModel,
@@ -35,7 +37,6 @@ FAMILIES: dict[str, type[FairseqModel]] = {
     "transformer_align": FairseqModel,
 }
 _DROPPED = ("version", "_float_tensor")  # buffers of older fairseq that no module has or needs
-_TAG_STYLES = {"multilingual": "__{}__", "mbart": "[{}]"}
 
 
 def load_fairseq(
@@ -67,11 +68,11 @@ def load_fairseq(
         warnings.simplefilter("ignore")  # fairseq's own imports warn about much that is not ours
         _import_fairseq()
         source, target = (_read_dictionary(file) for file in dictionaries)
-        tags = _language_tags(checkpoint.config, source, target, languages)
+        around = read_around(checkpoint.config, source, target, languages, path.parent)
         family, module = _build(checkpoint, source, target, dictionaries)
     module = module.to(device=device, dtype=dtype)
     pair = segmenters(source, target)
-    return family(module, source, target, *pair, path.name, checkpoint.sha256, *tags)
+    return family(module, source, target, *pair, path.name, checkpoint.sha256, around)
 
 
 def _read_dictionary(path: Path) -> Any:
@@ -83,40 +84,15 @@ def _read_dictionary(path: Path) -> Any:
         raise CheckpointError(f"{path} is not a fairseq dictionary: {error}") from error
 
 
-def _language_tags(
-    config: dict[str, Any], source: Any, target: Any, languages: tuple[str | None, str | None]
-) -> tuple[int | None, int | None]:
-    """Add the language tokens of `translation_multi_simple_epoch` to the dictionaries; the ids that are put first."""
-    if config.get("task") != "translation_multi_simple_epoch":
-        return None, None
-    known = config.get("langs") or ()
-    known = known.split(",") if isinstance(known, str) else list(known)
-    style = _TAG_STYLES[config.get("lang_tok_style") or "multilingual"]
-    for dictionary in (source, target):
-        for language in known:
-            dictionary.add_symbol(style.format(language))
-        if config.get("lang_tok_style") == "mbart":
-            dictionary.add_symbol("<mask>")
-    for side, language in zip(("source", "target"), languages, strict=True):
-        if language is None:
-            raise UsageError(f"this model knows several languages: give --{side}-lang, one of {', '.join(known)}")
-        if language not in known:
-            raise unknown_name(f"{side} language", language, known)
-    encoder, decoder = config.get("encoder_langtok"), config.get("decoder_langtok")
-    first = {"src": languages[0], "tgt": languages[1]}.get(encoder or "")
-    return (
-        source.index(style.format(first)) if first else None,
-        target.index(style.format(languages[1])) if decoder else None,
-    )
-
-
 def _build(
     checkpoint: Checkpoint, source: Any, target: Any, files: tuple[Path, Path]
 ) -> tuple[type[FairseqModel], nn.Module]:
     """fairseq's model with the weights in it; strict, so that no tensor is left out or made up."""
     from fairseq import models
 
-    weights = {k: v for k, v in checkpoint.weights.items() if k.rpartition(".")[2] not in _DROPPED}
+    weights = checkpoint.weights
+    if checkpoint.config.get("moe_freq") or any(".moe_layer." in name for name in weights):
+        raise ModelError(f"{checkpoint.path}: mixtures of experts (NLLB-MoE) are not supported; take a dense NLLB-200")
     check_finite(weights, checkpoint.path)
     check_embedding("encoder.embed_tokens.weight", weights, len(source), files[0], checkpoint.path)
     check_embedding("decoder.embed_tokens.weight", weights, len(target), files[1], checkpoint.path)
@@ -133,20 +109,22 @@ def _build(
     task = SimpleNamespace(source_dictionary=source, target_dictionary=target)
     try:
         module: nn.Module = models.ARCH_MODEL_REGISTRY[arch].build_model(config, task)
-        _load_weights(module, weights)
+        _load_weights(module, weights, checkpoint.path)
     except (RuntimeError, KeyError, ValueError, TypeError, AttributeError, AssertionError) as error:
         raise CheckpointError(f"{checkpoint.path}: weights and settings do not fit together: {error}") from error
     return FAMILIES[family], module
 
 
-def _load_weights(module: Any, weights: dict[str, Tensor]) -> None:
-    module.upgrade_state_dict(weights)  # fairseq's own renaming of old parameters
-    absent, unexpected = torch.nn.Module.load_state_dict(module, weights, strict=False)
-    # The dropped buffers are constants of the code, not weights of the file.
-    absent = [name for name in absent if name.rpartition(".")[2] not in _DROPPED]
-    unexpected = [name for name in unexpected if name.rpartition(".")[2] not in _DROPPED]
-    if absent or unexpected:
-        raise ValueError(f"missing tensors {absent or 'none'}, unexpected tensors {unexpected or 'none'}")
+def _load_weights(module: Any, weights: Mapping[str, Tensor], path: Path) -> None:
+    weights = dict(weights)
+    # fairseq's own renaming of old parameters; whether a stack ends in LayerNorm it tells by the `version` of the file.
+    module.upgrade_state_dict(weights)
+    # Buffers of older fairseq are constants of the code, not weights of the file.
+    kept = {name: tensor for name, tensor in weights.items() if name.rpartition(".")[2] not in _DROPPED}
+    expected = {name: tensor.shape for name, tensor in module.state_dict().items()}
+    expected = {name: shape for name, shape in expected.items() if name.rpartition(".")[2] not in _DROPPED}
+    check_shapes(kept, expected, path)
+    torch.nn.Module.load_state_dict(module, kept, strict=False)
 
 
 def _import_fairseq() -> None:

@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 
 CODES = ("codes.{lang}", "codes", "bpecodes", "code", "bpe.codes")
 SENTENCEPIECE = ("sentencepiece.{lang}.model", "spm.{lang}.model", "sentencepiece.bpe.model", "spm.model")
+RELEASED_SENTENCEPIECE = (
+    "sentence.bpe.model",  # mBART
+    "spm.128k.model",  # M2M-100
+    "flores200_sacrebleu_tokenizer_spm.model",  # NLLB-200
+)
+DICTIONARIES = ("dict.{lang}.txt", "dict.txt", "model_dict.128k.txt", "dictionary.txt")
 DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16}
 
 
@@ -126,9 +132,10 @@ def _dictionary(side: Side, folder: Path, which: str) -> Path:
         return side.dictionary
     if side.language is None:
         raise ModelError(f"the checkpoint does not say its {which} language: give --{which}-lang or --{which}-dict")
-    beside = folder / f"dict.{side.language}.txt"
-    if not beside.is_file():
-        raise ModelError(f"the {which} dictionary {beside} is not there: give --{which}-dict")
+    beside = _beside(folder, DICTIONARIES, side.language)
+    if beside is None:
+        expected = folder / f"dict.{side.language}.txt"
+        raise ModelError(f"the {which} dictionary {expected} is not there: give --{which}-dict")
     return beside
 
 
@@ -143,7 +150,7 @@ def _segmenter(side: Side, folder: Path, options: LoadOptions, symbols: Iterable
     if codes is not None:
         vocabulary = side.bpe_vocabulary or _beside(folder, ("vocab.{lang}",), language)
         return SubwordNmt(codes, vocabulary, options.bpe_threshold, set(symbols))
-    model = _beside(folder, SENTENCEPIECE, language)
+    model = _beside(folder, (*SENTENCEPIECE, *RELEASED_SENTENCEPIECE), language)
     return whole_words if model is None else SentencePiece(model)
 
 

@@ -76,6 +76,25 @@ def test_simple_methods_and_grow_without_diagonal() -> None:
     assert symmetrize(parse("0-0 0-1"), parse("0-0"), "grow") == parse("0-0 0-1")
 
 
+@pytest.mark.parametrize(
+    ("union", "expected"),
+    [
+        # (-1, 0) and (0, -1) come before (-1, -1), which then has no free word left.
+        ("1-1 1-0 0-1 0-0", "1-1 1-0 0-1"),
+        # (-1, -1), (-1, 1), (1, -1) leave (1, 1) no free word; as (target, source), so 2-0 and 0-2 both come first.
+        ("1-1 0-0 2-0 0-2 2-2", "1-1 0-0 2-0 0-2"),
+        ("1-1 2-0 0-2 2-2", "1-1 2-0 0-2"),
+    ],
+)
+def test_moses_visits_straight_neighbours_first_and_then_diagonals_in_order(union: str, expected: str) -> None:
+    assert symmetrize(parse(union), parse("1-1"), "grow-diag") == parse(expected)
+
+
+def test_moses_grow_takes_all_straight_neighbours() -> None:
+    """Each brings a free word of its own, so that their order among themselves cannot be seen; diagonals never join."""
+    assert symmetrize(parse("1-1 1-0 0-1 2-1 1-2 0-0 2-2"), parse("1-1"), "grow") == parse("1-1 1-0 0-1 2-1 1-2")
+
+
 # The twins: every cell of the grid, every neighbour, every condition looked up in the whole set.
 
 

@@ -134,23 +134,72 @@ def test_loading_gives_the_same_model(saved):
     assert torch.allclose(ours, theirs, atol=1e-5)
 
 
-def test_old_files_with_args_and_stacked_projections(saved):
-    module, *_ = tiny_module()
-    weights = dict(module.state_dict())
+def stacked(weights):
+    """q, k and v in one matrix, as attention had them before 0.9."""
     for name in [n for n in weights if ".self_attn.q_proj." in n or ".encoder_attn.q_proj." in n]:
         kind = "in_proj_" + name.rpartition(".")[2]
         parts = [weights.pop(name.replace("q_proj", f"{letter}_proj")) for letter in "qkv"]
         weights[name.partition("q_proj")[0] + kind] = torch.cat(parts)
-    for name in [n for n in weights if n.startswith("encoder") and "self_attn_layer_norm" in n]:
-        weights[name.replace("self_attn_layer_norm", "layer_norms.0")] = weights.pop(name)
-    weights["encoder.embed_positions._float_tensor"] = torch.zeros(1)
-    args = tiny_settings()
+
+
+def numbered(weights):
+    """LayerNorms by number: two in an encoder layer, three in a decoder layer."""
+    names = {"encoder": ("self_attn", "final"), "decoder": ("self_attn", "encoder_attn", "final")}
+    for stack, norms in names.items():
+        for number, norm in enumerate(norms):
+            for name in [n for n in weights if n.startswith(stack) and f".{norm}_layer_norm." in n]:
+                weights[name.replace(f"{norm}_layer_norm", f"layer_norms.{number}")] = weights.pop(name)
+
+
+def embedded_output(weights):
+    """The output matrix under its old name."""
+    weights["decoder.embed_out"] = weights.pop("decoder.output_projection.weight")
+
+
+def tied_output(weights):
+    """No output matrix, as it is the embedding."""
+    del weights["decoder.output_projection.weight"]
+
+
+def buffers(weights):
+    for stack in ("encoder", "decoder"):
+        weights[f"{stack}.embed_positions._float_tensor"] = torch.zeros(1)
+
+
+@pytest.mark.parametrize(
+    ("age", "settings"),
+    [
+        ([stacked], {}),
+        ([numbered], {}),
+        ([embedded_output], {}),
+        ([tied_output], {"share_decoder_input_output_embed": True}),
+        ([buffers], {}),
+        ([stacked, numbered, embedded_output, buffers], {"encoder_normalize_before": True}),
+    ],
+)
+def test_old_files_with_args(saved, age, settings):
+    module, *_ = tiny_module(**settings)
+    weights = dict(module.state_dict())
+    for change in age:
+        change(weights)
+    args = tiny_settings(**settings)
     args.task = "translation"
     torch.save({"args": args, "model": weights}, saved / "old.pt")
-    pairs = [tiny_model().encode_pair(pair) for pair in tiny_pairs()]
+    save(saved / "model.pt", module, **settings)
     old, new = load(saved, "old.pt"), load(saved)
-    batch = new.batch(pairs)
+    batch = new.batch([new.encode_pair(pair) for pair in tiny_pairs()])
     assert torch.allclose(old.log_probs(batch, old.embed(batch)), new.log_probs(batch, new.embed(batch)), atol=1e-12)
+
+
+def test_pre_norm_files_end_in_a_norm_unless_they_are_very_old(saved):
+    settings = {"encoder_normalize_before": True, "decoder_normalize_before": True}
+    module, *_ = tiny_module(**settings)
+    save(saved / "model.pt", module, **settings)
+    assert load(saved).module.decoder.layer_norm is not None
+    weights = {name: w for name, w in module.state_dict().items() if "coder.layer_norm" not in name}
+    weights |= {"encoder.version": torch.tensor([1.0]), "decoder.version": torch.tensor([1.0])}
+    torch.save({"args": tiny_settings(**settings), "model": weights}, saved / "model.pt")
+    assert load(saved).module.decoder.layer_norm is None
 
 
 def test_wrong_dictionary_is_named(saved):

@@ -1,68 +1,53 @@
-"""fairseq's other architectures: gradients by finite differences, attention and log-probabilities of fairseq."""
+"""fairseq's architectures, trained by `fairseq-train`: its ids, attention, log-probabilities; true gradients."""
 
 from __future__ import annotations
-
-import warnings
-from argparse import Namespace
-from types import SimpleNamespace
 
 import pytest
 import torch
 
 from align.methods import make_method
 from align.methods.rows import gradient_rows
-from align.models.fairseq_loading import load_fairseq
-from align.models.subwords import joined_bpe
 from data.errors import ModelError, UsageError
-from tests.tiny import SOURCE, TARGET, dictionary, tiny_module, tiny_pairs, tiny_settings
+from tests.fairseq_training import load_trained, observed, trained, validation_pairs
 
-SMALL = {"encoder_embed_dim": 8, "decoder_embed_dim": 8, "max_source_positions": 64, "max_target_positions": 64}
-CASES = {
-    "lstm": {"encoder_hidden_size": 8, "decoder_hidden_size": 8, "decoder_out_embed_dim": 6, "encoder_layers": 2,
-             "decoder_layers": 2, "encoder_bidirectional": True},
-    "fconv": {"encoder_layers": "[(8, 3)] * 2", "decoder_layers": "[(8, 3)] * 2", "decoder_attention": "True",
-              "decoder_out_embed_dim": 6},
-    "lightconv": {"encoder_conv_dim": 8, "decoder_conv_dim": 8, "encoder_ffn_embed_dim": 12,
-                  "decoder_ffn_embed_dim": 12, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 2,
-                  "decoder_attention_heads": 2, "encoder_kernel_size_list": [3, 3],
-                  "decoder_kernel_size_list": [3, 3], "encoder_conv_type": "lightweight",
-                  "decoder_conv_type": "lightweight", "weight_softmax": True},
-    "transformer_align": vars(tiny_settings()) | {"alignment_heads": 1, "alignment_layer": 0},
-}  # fmt: skip
-CASES["dynamicconv"] = CASES["lightconv"] | {"encoder_conv_type": "dynamic", "decoder_conv_type": "dynamic"}
-ARCHITECTURE = {"dynamicconv": "lightconv"}
-
-
-@pytest.fixture(scope="module", params=CASES)
-def model(request, tmp_path_factory):
-    """A tiny random model of the family, written as a checkpoint and read back."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from fairseq import models
-    folder = tmp_path_factory.mktemp(request.param)
-    arch = ARCHITECTURE.get(request.param, request.param)
-    settings = Namespace(**SMALL | CASES[request.param] | {"arch": arch, "dropout": 0.1, "criterion": None})
-    source, target = dictionary(SOURCE), dictionary(TARGET)
-    torch.manual_seed(0)
-    models.ARCH_CONFIG_REGISTRY[arch](settings)
-    task = SimpleNamespace(source_dictionary=source, target_dictionary=target)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        module = models.ARCH_MODEL_REGISTRY[arch].build_model(settings, task)
-        for name, parameter in module.named_parameters():
-            if parameter.dim() > 1 and "weight_g" not in name:
-                torch.nn.init.normal_(parameter, std=0.5)
-        torch.save({"args": settings, "model": module.state_dict()}, folder / "model.pt")
-    source.save(str(folder / "s"))
-    target.save(str(folder / "t"))
-    return load_fairseq(
-        folder / "model.pt", (folder / "s", folder / "t"), lambda s, t: (joined_bpe, joined_bpe), torch.float64
-    )
+FAMILIES = ("transformer", "transformer_align", "lstm", "fconv", "lightconv", "dynamicconv")
 
 
 @pytest.fixture(scope="module")
-def encoded(model):
-    return [model.encode_pair(pair) for pair in tiny_pairs(3, longest=4)]
+def folder(tmp_path_factory):
+    return trained(tmp_path_factory.mktemp("trained"), *FAMILIES)
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def family(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def model(folder, family):
+    return load_trained(folder, family)
+
+
+@pytest.fixture(scope="module")
+def encoded(model, folder):
+    return [model.encode_pair(pair) for pair in validation_pairs(folder)[:3]]
+
+
+def attention_of_fairseq(model, heads):
+    """Of all weights [L, B, H, T, S], what the model itself returns: [B, T, S]."""
+    returned = {"FConvModel": heads.mean((0, 2)), "TransformerAlignModel": heads[0][:, 0]}
+    return returned.get(type(model.module).__name__, heads[-1].mean(1))
+
+
+def test_ids_and_answers_are_those_of_training(folder, family, model):
+    mine = {(pair.source, pair.prefix, pair.target): pair for pair in map(model.encode_pair, validation_pairs(folder))}
+    rows = observed(folder, family)
+    assert len(rows) > 1
+    for row in rows:
+        batch = model.batch([mine[row.source, row.prefix, row.target]])
+        assert torch.allclose(model.log_probs(batch, model.embed(batch))[0], row.log_probs.double(), atol=1e-5)
+        weights = attention_of_fairseq(model, model.cross_attention(batch, range(model.layers)))
+        assert torch.allclose(weights[0], row.attention.double(), atol=1e-5)
 
 
 def test_log_probs_are_those_of_fairseq(model, encoded):
@@ -89,13 +74,10 @@ def test_gradients_by_finite_differences(model, encoded):
 
 def test_attention_is_that_of_fairseq(model, encoded):
     batch = model.batch(encoded[:1])
-    heads = model.cross_attention(batch, range(model.layers))  # [L, B, H, T, S]
-    ours = heads.mean(2)
+    ours = attention_of_fairseq(model, model.cross_attention(batch, range(model.layers)))
     _, extra = model.module(batch.source, batch.source_mask.sum(1), batch.prefix)
     theirs = extra["attn"][0] if isinstance(extra, dict) else extra
-    expected = {"FConvModel": ours.mean(0), "TransformerAlignModel": heads[0][:, 0]}
-    expected = expected.get(type(model.module).__name__, ours[-1])
-    assert torch.allclose(expected, theirs.double(), atol=1e-6)
+    assert torch.allclose(ours, theirs.double(), atol=1e-6)
     with pytest.raises(UsageError, match="does not exist"):
         model.cross_attention(batch, [model.layers])
 
@@ -112,47 +94,8 @@ def test_batching_changes_nothing(model, encoded, spec):
 
 
 def test_what_a_family_lacks_is_said(model):
-    if type(model.module).__name__ == "TransformerAlignModel":
+    if type(model.module).__name__ in ("TransformerModel", "TransformerAlignModel"):
         assert len(model.sublayers().cross) == 2
     else:
         with pytest.raises(ModelError, match="is no Transformer"):
             model.sublayers()
-
-
-def multilingual(folder, **options):
-    symbols = [*SOURCE, *TARGET]
-    tagged = dictionary(symbols)
-    for language in ("de", "en"):
-        tagged.add_symbol(f"__{language}__")
-    module, *_ = tiny_module(source=tagged, target=tagged)
-    dictionary(symbols).save(str(folder / "dict"))
-    task = {"_name": "translation_multi_simple_epoch", "langs": ["de", "en"], "lang_tok_style": "multilingual"}
-    cfg = {"model": tiny_settings(), "task": task | options}
-    torch.save({"cfg": cfg, "model": module.state_dict()}, folder / "model.pt")
-
-
-def load_multilingual(folder, *languages):
-    files = (folder / "dict", folder / "dict")
-    return load_fairseq(folder / "model.pt", files, lambda s, t: (joined_bpe, joined_bpe), languages=languages)
-
-
-@pytest.mark.parametrize(("encoder", "first"), [("src", "de"), ("tgt", "en"), (None, None)])
-def test_language_tokens(tmp_path, encoder, first):
-    multilingual(tmp_path, encoder_langtok=encoder, decoder_langtok=True)
-    model = load_multilingual(tmp_path, "de", "en")
-    pair = model.encode_pair(tiny_pairs(1)[0])
-    tags = [model.source_dictionary.index(f"__{first}__")] if first else []
-    assert list(pair.source[: len(tags)]) == tags
-    assert pair.source_word_of[: len(tags)] == (-1,) * len(tags)
-    assert pair.source_word_of[len(tags)] == 0
-    assert pair.target[0] == pair.prefix[1] == model.target_dictionary.index("__en__")
-    assert pair.target_word_of[:2] == (-1, 0)
-    assert pair.prefix[1:] == pair.target[:-1]
-
-
-def test_languages_of_a_multilingual_model(tmp_path):
-    multilingual(tmp_path, encoder_langtok="src", decoder_langtok=True)
-    with pytest.raises(UsageError, match="give --target-lang, one of de, en"):
-        load_multilingual(tmp_path, "de", None)
-    with pytest.raises(UsageError, match="unknown source language 'dd'"):
-        load_multilingual(tmp_path, "dd", "en")
