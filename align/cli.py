@@ -12,6 +12,7 @@ from align import __version__
 from data.errors import AlignError, unknown_name
 
 COMMANDS = {
+    "agree": ("eval.agree_command:agree", "Compare the maps of all methods with each other."),
     "batch": ("align.batch_command:batch", "Align whole corpora: stopped, resumed, spread over machines."),
     "compare": ("eval.compare_command:compare", "Rank every method and layer of a model by AER against gold."),
     "convert": ("data.commands:convert", "Convert alignment files between formats."),

@@ -47,7 +47,7 @@ def opening(reader: str, asked: str, methods: Iterable[Method] = ()) -> list[str
     lines = [f"Asked: {asked}", f"For: {READERS[reader]}."]
     by_kind: dict[str, list[str]] = {}
     for method in methods:
-        by_kind.setdefault(measured(method), []).append(str(method))
+        by_kind.setdefault(measured(method), []).append(method.label)
     if by_kind:
         from align.methods.cards import MEASURES
 

@@ -15,9 +15,9 @@ def test_kinds_stand_apart() -> None:
     assert lines[:2] == ["Asked: what?", f"For: {READERS['end-user']}."]
     kinds = {line.partition(" ")[0]: line.partition("): ")[2] for line in lines[2:]}
     assert kinds == {
-        "attention": str(methods[1]),
-        "saliency": f"{methods[2]}, {methods[3]}",
-        "sensitivity": f"{methods[0]}, {methods[4]}",
+        "attention": "attention:layer=1",
+        "saliency": "occlusion, lrp",
+        "sensitivity": "gradient-norm, smoothgrad:base=l1",
     }
     assert opening("developer", "what?") == ["Asked: what?", f"For: {READERS['developer']}."]
 

@@ -1,0 +1,252 @@
+"""`nmt-align agree`: do the methods say the same?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from align.options import ModelArguments
+from data.errors import UsageError
+from data.links import FORMATS as LINK_FORMATS
+from data.links import read_gold
+from data.streams import check_paths, write_atomically
+from eval.options import result_options
+from eval.purpose import opening
+from eval.sanity.command import Text, load, signed, text_and_model
+from eval.tables import Format, render
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from align.models.base import Encoded
+    from data.links import GoldAlignment
+    from eval.agreement import Agreement
+    from eval.compare import Run
+
+METHODS = ",".join(
+    (
+        "attention:position=awo",
+        "vector-norm:layer=-1:position=awo",
+        "rollout:layer=-1:position=awo:scope=decoder",
+        "alti:layer=-1:position=awo:scope=decoder",
+        "attention-x-gradient:layer=-1:rule=positive",
+        "relevancy",
+        "gradient-norm:norm=l1",
+        "gradient-x-input:sign=signed",
+        "gradient-x-input:sign=absolute",
+        "smoothgrad:samples=10:base=input",
+        "integrated-gradients:sign=signed:steps=12",
+        "lrp:attention=propagated:sign=signed",
+        "occlusion:baseline=zero:sign=signed",
+        "omission:sign=signed",
+    )
+)
+ASKED = "do the methods say the same of a prediction, and which of them belong together?"
+CAUTION = (
+    "Agreement is not faithfulness: methods may agree and be wrong together. Sensitivity and saliency answer different "
+    "questions, so that they need not agree."
+)
+
+
+@click.command()
+@text_and_model
+@click.option("--methods", default=METHODS, help="Names with options, as for `compare` (default: one or two a family).")
+@click.option(
+    "--measure",
+    type=click.Choice(["spearman", "kendall", "top", "jsd", "links"]),
+    default="spearman",
+    show_default=True,
+    help="What the table shows and clusters by; JSON and TSV hold all of them.",
+)
+@click.option("--top", type=click.IntRange(1), default=3, show_default=True, help="How many source words are the top.")
+@click.option("--sentences", metavar="FILE", help="Write all measures of every sentence as TSV.")
+@click.option("--plot", metavar="FILE", help="Draw the clustered table, .png, .svg or .pdf.")
+@click.option("-g", "--gold", metavar="FILE", help="Gold alignments: does agreement go with AER, over sentences?")
+@click.option("--gold-format", type=click.Choice(list(LINK_FORMATS)), default="gold", show_default=True)
+@click.option("--gold-one-based/--gold-zero-based", default=None, help="Base of GOLD (default: the format's own).")
+@click.option("--gold-swap", is_flag=True, help="GOLD has its links as target-source.")
+@result_options
+def agree(
+    model: ModelArguments,
+    text: Text,
+    reader: str,
+    methods: str,
+    measure: str,
+    top: int,
+    sentences: str | None,
+    plot: str | None,
+    gold: str | None,
+    gold_format: str,
+    gold_one_based: bool | None,
+    gold_swap: bool,
+    bootstrap: int,
+    seed: int,
+    form: Format,
+    output: str,
+    overwrite: bool,
+) -> None:
+    """Compare the maps of all methods with each other, word by word.
+
+    The table is ordered by average-linkage clustering, so that methods which say the same stand side by side. Measures
+    are of rows, what two methods say of one target word; a sentence counts with the mean over its target words, the
+    corpus with the mean over sentences. The second table is between kinds: attention, sensitivity, saliency.
+    """
+    for path in (sentences, plot):
+        check_paths((text.source, text.target, text.joint, text.tsv, gold), path, overwrite=overwrite)
+    if plot is not None and Path(plot).suffix not in (".png", ".svg", ".pdf"):
+        raise UsageError(f"{plot}: the name must end in .png, .svg or .pdf")
+    loaded, pairs = load(model, text, output, overwrite)
+    from align.extract import Extraction
+    from eval.agreement import pair_rows
+    from eval.compare import planned_passes, run_methods
+    from eval.compare_command import progress_bar
+    from eval.faithfulness_report import usable
+    from eval.purpose import measured
+
+    found, notes = usable(methods.split(","), loaded)
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
+    if len(found) < 2:
+        raise UsageError("agreement needs at least two methods")
+    reference = None if gold is None else _gold(gold, gold_format, gold_one_based, gold_swap, pairs)
+    advance = progress_bar(planned_passes(pairs, found))
+    runs = run_methods(loaded, pairs, found, [Extraction()], text.batch_pieces, advance)
+    labels, kinds = [run.method.label for run in runs], [measured(run.method) for run in runs]
+    agreements = [_sentence(runs, pair, top) for pair in pairs]
+    rows = pair_rows(labels, agreements, bootstrap, seed)
+    signed(rows, loaded, {"check": "agree", "pairs": len(pairs), "top": top, "seed": seed})
+    report = _Report(labels, kinds, measure, rows, agreements, bootstrap, seed)
+    aer = None if reference is None else report.with_gold(runs, pairs, reference)
+    with write_atomically(output) as out:
+        out.write(report.render(form, opening(reader, ASKED, [run.method for run in runs]), aer))
+    if sentences is not None:
+        with write_atomically(sentences) as out:
+            out.write(render(report.by_sentence(pairs), "tsv"))
+    if plot is not None:
+        from eval.agreement_plot import draw
+
+        draw(report.labels, report.table, measure, plot)
+
+
+def _sentence(runs: Sequence[Run], pair: Encoded, top: int) -> Agreement:
+    import numpy as np
+
+    from eval.agreement import agreement
+
+    aligned = [run.aligned[pair.pair.id] for run in runs]
+    return agreement(np.stack([one.matrix for one in aligned]), [one.links for one in aligned], top)
+
+
+def _gold(
+    path: str, form: str, one_based: bool | None, swap: bool, pairs: Sequence[Encoded]
+) -> dict[int, GoldAlignment]:
+    """Gold alignments by the number of the pair."""
+    from itertools import islice
+
+    last = max(pair.pair.id for pair in pairs)
+    lines = list(islice(read_gold(path, form, one_based=one_based, swap=swap), last + 1))
+    if len(lines) <= last:
+        raise UsageError(f"{path} has {len(lines)} lines, the text goes to line {last + 1}")
+    return {pair.pair.id: lines[pair.pair.id] for pair in pairs}
+
+
+class _Report:
+    """Tables of what was found."""
+
+    def __init__(
+        self,
+        labels: Sequence[str],
+        kinds: Sequence[str],
+        measure: str,
+        rows: list[dict[str, object]],
+        agreements: Sequence[Agreement],
+        resamples: int,
+        seed: int,
+    ) -> None:
+        from eval.agreement import kind_rows, matrix, order
+
+        self.labels, self.measure, self.rows, self.agreements = labels, measure, rows, agreements
+        self.table = matrix(labels, rows, measure)
+        self.order = order(self.table, measure)
+        self.kinds = kind_rows(kinds, agreements, measure, resamples, seed)
+        self.resamples, self.seed = resamples, seed
+
+    def heat_map(self) -> list[dict[str, object]]:
+        """The clustered table as rows of text, methods numbered in their order."""
+        return [
+            {"": number, "method": self.labels[a]}
+            | {str(n): _short(self.table[a, b]) for n, b in enumerate(self.order, 1)}
+            for number, a in enumerate(self.order, 1)
+        ]
+
+    def with_gold(
+        self, runs: Sequence[Run], pairs: Sequence[Encoded], gold: Mapping[int, GoldAlignment]
+    ) -> list[dict[str, object]]:
+        """AER of each method, and over sentences Spearman's rho of 1 - AER with its mean agreement with the others."""
+        import numpy as np
+
+        from eval.aer import scores, sentence_stats, total
+        from eval.faithfulness_scores import spearman
+
+        rows: list[dict[str, object]] = []
+        sign = -1.0 if self.measure == "jsd" else 1.0
+        for number, run in enumerate(runs):
+            stats = [sentence_stats(run.aligned[pair.pair.id].links, gold[pair.pair.id]) for pair in pairs]
+            points = []
+            for one, found in zip(stats, self.agreements, strict=True):
+                others = np.delete(found.mean(self.measure)[number], number)
+                aer, defined = scores(one).aer, others[~np.isnan(others)]
+                if aer is not None and len(defined):
+                    points.append((1 - aer, sign * float(defined.mean())))
+            rho, low, high = spearman(np.array(points).reshape(-1, 2), self.resamples, self.seed)
+            row: dict[str, object] = {"method": self.labels[number], "aer": scores(total(stats)).aer}
+            rows.append(row | {"rho": rho, "rho_low": low, "rho_high": high, "sentences": len(points)})
+        return sorted(rows, key=lambda row: (row["aer"] is None, row["aer"]))
+
+    def by_sentence(self, pairs: Sequence[Encoded]) -> list[dict[str, object]]:
+        """Every measure of every two methods on every sentence."""
+        from itertools import combinations
+
+        from eval.agreement import MEASURES
+
+        rows: list[dict[str, object]] = []
+        for pair, found in zip(pairs, self.agreements, strict=True):
+            means = {measure: found.mean(measure) for measure in MEASURES}
+            for a, b in combinations(range(len(self.labels)), 2):
+                row: dict[str, object] = {"line": pair.pair.id + 1, "method": self.labels[a], "other": self.labels[b]}
+                rows.append(row | {measure: float(values[a, b]) for measure, values in means.items()})
+        return rows
+
+    def render(self, form: Format, first: list[str], aer: list[dict[str, object]] | None) -> str:
+        from eval.agreement import MEASURES
+
+        if form == "tsv":
+            return render(self.rows, form)
+        if form == "json":
+            whole: dict[str, Any] = {"opening": first, "caution": CAUTION}
+            whole["clustered"] = [self.labels[n] for n in self.order]
+            whole["rows"] = json.loads(render(self.rows, form))
+            whole["kinds"] = json.loads(render(self.kinds, form))
+            whole["gold"] = None if aer is None else json.loads(render(aer, form))
+            return json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        left_out = max(int(str(row["rows_left_out"])) for row in self.rows)
+        parts = [
+            "\n".join(first),
+            f"{self.measure}: {MEASURES[self.measure]}\n" + render(self.heat_map(), form),
+            f"Between kinds, the mean over pairs of methods:\n{render(self.kinds, form)}",
+        ]
+        if aer is not None:
+            title = f"Over sentences, does agreement with the other methods ({self.measure}) go with 1 - AER?"
+            parts.append(f"{title} Spearman's rho:\n{render(aer, form)}")
+        parts.append(
+            f"Target words without a rank correlation (constant or short rows): at most {left_out} for a pair of "
+            f"methods.\n{CAUTION}\nsignature: {self.rows[0]['signature']}"
+        )
+        return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+
+
+def _short(value: float) -> str:
+    return "–" if value != value else f"{value:5.2f}"
