@@ -242,7 +242,7 @@ def extraction_options(command: F) -> F:
         click.option(
             "--batch-pieces",
             type=click.IntRange(1),
-            default=1000,
+            default=500,
             show_default=True,
             help="Size of a batch: sentences times the pieces of the longest pair.",
         ),

@@ -6,8 +6,6 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import torch
-
 from align.agreement import Agreement, combination
 from align.bidirectional import combined_scores
 from align.extract import extract
@@ -84,8 +82,7 @@ def run_methods(
 def _run_batch(model: TranslationModel, group: list[Encoded], evidence: Evidence, runs: Sequence[Run]) -> None:
     start = time.perf_counter()
     batch = model.batch(group)
-    with torch.no_grad():
-        found = evidence.compute(model, batch)
+    found = evidence.take(model, batch)
     shared = time.perf_counter() - start
     for run in runs:
         start = time.perf_counter()
@@ -113,7 +110,7 @@ class Comparison:
     specs: Sequence[str]
     hows: Sequence[Extraction]
     symmetrisations: Sequence[str] = ()
-    batch_pieces: int = 1000
+    batch_pieces: int = 500
     most_unknown: float = 0.2
 
     def methods(self, model: TranslationModel) -> list[Method]:

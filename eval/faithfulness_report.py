@@ -79,7 +79,7 @@ class Evaluation:
     methods: Sequence[Method]
     corruptions: Mapping[str, Sequence[Corruption]]
     plan: Plan
-    batch_pieces: int = 1000
+    batch_pieces: int = 500
     most_unknown: float = 0.2
 
     def run(

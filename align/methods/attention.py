@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 
 from align.methods.base import Evidence, Method, Passes
+from align.methods.products import fast_products
 from data.errors import UsageError
 
 if TYPE_CHECKING:
@@ -78,7 +79,9 @@ class Attention(Method):
 
     def scores(self, model: TranslationModel, batch: Batch) -> Tensor:
         layer = self.layer + model.layers if self.layer < 0 else self.layer
-        return self._rows(model.cross_attention(batch, (layer,))[0], batch)
+        with fast_products():
+            weights = model.cross_attention(batch, (layer,))[0]
+        return self._rows(weights, batch)
 
     def read(self, evidence: Mapping[str, Tensor], batch: Batch) -> Tensor:
         weights = evidence["weights"]
