@@ -21,6 +21,10 @@ COMMANDS = {
         "eval.faithfulness_command:faithfulness",
         "Test by erasure which method names what the model used.",
     ),
+    "interactions": (
+        "eval.interactions_command:interactions",
+        "Tell which source words act on a target word together.",
+    ),
     "known-answers": ("eval.pointing_command:known_answers", "Test methods on causes planted in the demo's language."),
     "lexicon": ("align.lexicon_commands:lexicon", "Make a bilingual lexicon from text and its alignments."),
     "lexicon-score": ("eval.lexicon_commands:lexicon_score", "Score lexicons against a reference or gold alignments."),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from align.options import ModelArguments, model_options, read_pairs, text_options
+from align.specs import split_list
 from data.errors import UsageError
 from data.links import FORMATS as LINK_FORMATS
 from data.links import read_gold
@@ -132,7 +133,7 @@ def faithfulness(
     if gold is not None:
         reference = _gold(gold, gold_format, gold_one_based, gold_swap, loaded, pairs)[:limit]
     pairs = pairs[:limit]
-    chosen, notes = usable(methods.split(","), loaded)
+    chosen, notes = usable(split_list(methods), loaded)
     for note in notes:
         click.echo(f"note: {note}", err=True)
     if not chosen:
@@ -190,7 +191,12 @@ def written(report: Report, form: Format) -> str:
     if form == "json":
         import json
 
-        return json.dumps({"purpose": report.lines, **report.tables, "warnings": report.warnings}, indent=2) + "\n"
+        return (
+            json.dumps(
+                {"opening": report.lines, **report.tables, "conclusions": report.warnings}, indent=2, ensure_ascii=False
+            )
+            + "\n"
+        )
     if form == "tsv":
         return render(next(iter(report.tables.values())), "tsv")
     parts = ["\n".join(report.lines) + "\n"]

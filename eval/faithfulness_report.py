@@ -142,9 +142,11 @@ class Evaluation:
                 own = bool(method and own_corruption(method) == corruption)
                 row = {"corruption": corruption, "measures": kind, "rank": rank, **row, "own": "yes" if own else ""}
                 rows.append({**row, "signature": self._signature(str(method or row["method"]), corruption, pairs)})
-        kinds = ["floor", "attention", "sensitivity", "saliency", "ceiling"]
-        order = list(found)
-        return sorted(rows, key=lambda row: (order.index(str(row["corruption"])), kinds.index(str(row["measures"]))))
+        order, ends = list(found), {"floor": 0, "ceiling": 2}
+        return sorted(
+            rows,
+            key=lambda row: (order.index(str(row["corruption"])), ends.get(str(row["measures"]), 1), row["measures"]),
+        )
 
     def _signature(self, method: str, corruption: str, pairs: int) -> str:
         plan = self.plan

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from align.options import ModelArguments, model_options, read_pairs, text_options
+from align.specs import split_list
 from data.errors import UsageError
 from data.streams import check_paths, write_atomically
 from eval.faithfulness_command import METHODS
 from eval.options import result_options
-from eval.purpose import opening, purpose_option
-from eval.tables import Format, render
+from eval.purpose import opening, purpose_option, render_report
+from eval.tables import Format
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -132,7 +133,7 @@ def known_answers(
 def _usable(specs: str, model: TranslationModel) -> list[Method]:
     from eval.faithfulness_report import usable
 
-    chosen, notes = usable(specs.split(","), model)
+    chosen, notes = usable(split_list(specs), model)
     for note in notes:
         click.echo(f"note: {note}", err=True)
     return chosen
@@ -153,7 +154,4 @@ def _rows(model: TranslationModel, methods: Sequence[Method], posed: Posed, resa
 
 def _write(rows: Sequence[Row], methods: Sequence[Method], reader: str, form: Format, output: str) -> None:
     with write_atomically(output) as out:
-        if form == "table":
-            out.write("\n".join([*opening(reader, ASKED, methods), *READING, "", ""]))
-            rows = [{key: row[key] for key in COLUMNS} for row in rows]
-        out.write(render(rows, form))
+        out.write(render_report(form, [*opening(reader, ASKED, methods), *READING], rows, columns=COLUMNS))

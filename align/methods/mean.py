@@ -68,6 +68,11 @@ class Mean(Method):
     def __str__(self) -> str:
         return f"{self.name}({self.options()['of']})"
 
+    @property
+    def label(self) -> str:
+        weighted = zip(self.weights, self.methods, strict=True)
+        return f"{self.name}({','.join(f'{weight:g}*{method.label}' for weight, method in weighted)})"
+
     def check(self, model: TranslationModel) -> None:
         for method in self.methods:
             method.check(model)

@@ -50,7 +50,7 @@ def test_everything_as_json(folder):
             *("--format", "json"),
         ).stdout
     )
-    assert found["purpose"][0].startswith("Asked: ")
+    assert found["opening"][0].startswith("Asked: ")
     rows = {(row["corruption"], row["method"]): row for row in found["faithfulness"]}
     assert len(rows) == len(found["faithfulness"]) == 3 * 5
     zero = rows["zero", "occlusion"]

@@ -133,12 +133,12 @@ def test_commands(tmp_path, monkeypatch):
     cases = tmp_path / "cases"
     cases.write_text("pronoun\tsie kauft das Buch .\tsie kaufen das Buch .\tshe they\t0\n")
     common = ["-m", MODEL / "de-en.pt", "--methods", "occlusion:sign=signed:baseline=zero", "--format", "json"]
-    rows = json.loads(invoke("pointing", *common, "--cases", cases).stdout)
+    rows = json.loads(invoke("pointing", *common, "--cases", cases).stdout)["rows"]
     assert [(row["method"], row["questions"]) for row in rows] == [("random", 2), ("occlusion:sign=signed", 2)]
     (tmp_path / "joint").write_text(
         "ich sehe den Mann . ||| I see the man .\nsie kauft ein Auto . ||| she is buying a car .\n"
     )
-    rows = json.loads(invoke("pointing", *common, "-i", tmp_path / "joint").stdout)
+    rows = json.loads(invoke("pointing", *common, "-i", tmp_path / "joint").stdout)["rows"]
     assert rows[1]["possible"] == 11
     for wrong in ([], ["--cases", cases, "-i", tmp_path / "joint"]):
         with pytest.raises(UsageError, match="either minimal pairs"):
