@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -95,6 +96,7 @@ def interactions(
 
 
 def _draw(found: Interactions, path: str) -> None:
+    logging.getLogger("matplotlib").setLevel(logging.WARNING)  # importing fairseq turns on every debug line
     figure = figure_of(found)
     undated = {"CreationDate": None} if path.endswith(".pdf") else None  # equal input gives equal bytes
     with write_bytes_atomically(path) as out:
