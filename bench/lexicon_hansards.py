@@ -1,18 +1,26 @@
-"""Which alignment gives the best lexicon? Entries against gold alignments, for statistical and for given links.
+"""Which alignment gives the best lexicon, and do soft counts give a better one than links?
 
 The text is the first pairs of a training corpus and, after them, a gold set. sil-thot (pip install sil-thot) trains
-fast_align and HMM models of both directions on it; each other alignment is a file of links of this text, made for
-example by
+fast_align and HMM models of both directions on it, or on more of the corpus. Methods are given as soft alignments of
+both directions:
 
-    python -m bench.lexicon_hansards text --corpus FOLDER --gold FOLDER --pairs 20000 --out out/lexicon
-    nmt-align run -m model.pt -s out/lexicon/src -t out/lexicon/tgt -o out/lexicon/saliency
-    python -m bench.lexicon_hansards score --out out/lexicon --links saliency=out/lexicon/saliency
+    python -m bench.lexicon_hansards text --corpus FOLDER --gold FOLDER --pairs 1500 --out out
+    python -m bench.lexicon_hansards baselines --out out
+    python -m bench.lexicon_hansards baselines --out out --corpus FOLDER --pairs 20000
+    nmt-align run -m en-fr.pt -s out/src -t out/tgt --method lrp:attention=held --extract threshold --threshold 0.05 \
+        -o out/lrp.forward --scores out/lrp.forward.scores
+    nmt-align run -m fr-en.pt -s out/tgt -t out/src --method lrp:attention=held --extract threshold --threshold 0.05 \
+        -o out/lrp.reverse --scores out/lrp.reverse.scores
+    python -m bench.lexicon_hansards score --out out --links fast_align --links hmm.20000 --soft lrp
 
 Folders hold `train.src.gz` and `train.tgt.gz`, and `src`, `tgt` and `gold` (zero-based, `p` for possible).
 
-A file of links may also be of the gold text alone. Two questions are asked. "gold text": of the lexicon read off the
-gold sentences alone, which entries are right and which are missing (precision and recall of entries)? "all text":
-are the best translations of a word, over all text, among those of the gold (precision at 1, 5, 10)?
+Soft alignments give three lexicons: `hard` counts the links of best cells, both directions joined by
+grow-diag-final-and, as 1; `weighted` counts the same links as their mean share in both directions; `soft` counts
+every cell as this share, and keeps the best entries of each source word, as many as `hard` has. Two questions are
+asked. "gold text": of the lexicon read off the gold sentences alone, which entries are right and which are missing
+(precision and recall)? "all text": are the best translations of a word, over all text, among those of the gold
+(precision at 1, 5, 10)?
 """
 
 from __future__ import annotations
@@ -29,22 +37,24 @@ from typing import TYPE_CHECKING
 import click
 
 from align.lexicon import Lexicon, MemoryTable, count, linked_words
-from align.lexicon_input import LinkFile, read_linked, read_paired
+from align.lexicon_input import UNIT, LinkedPair, LinkFile, read_linked, read_paired
 from align.symmetrize import symmetrize
 from bench.statistical import align
 from data.bitext import read_bitext
 from data.links import format_links
-from data.streams import read_lines
 from eval.lexicon import WordStats, gold_reference, intervals, lexicon_scores, lexicon_stats
 from eval.tables import render
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from align.lexicon_input import LinkedPair
+    from data.bitext import Pair
+    from data.links import Link, Links
+    from eval.tables import Format
 
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 BASELINES = ("fast_align", "hmm")
+JOIN = "grow-diag-final-and"
 
 
 @click.group()
@@ -70,43 +80,72 @@ def text(corpus: Path, gold: Path, pairs: int, out: Path) -> None:
 @main.command()
 @click.option("--out", type=FOLDER, required=True)
 @click.option("--model", "models", type=click.Choice(BASELINES), multiple=True, default=BASELINES)
-def baselines(out: Path, models: tuple[str, ...]) -> None:
+@click.option("--corpus", type=FOLDER, help="Train on its first --pairs pairs, too.")
+@click.option("--pairs", type=int, default=0)
+def baselines(out: Path, models: tuple[str, ...], corpus: Path | None, pairs: int) -> None:
     """Align the text with sil-thot: both directions, grow-diag-final-and."""
-    pairs = [(pair.source, pair.target) for pair in read_bitext(out / "src", out / "tgt")]
+    aligned = [(pair.source, pair.target) for pair in read_bitext(out / "src", out / "tgt")]
+    more = read_bitext(corpus / "train.src.gz", corpus / "train.tgt.gz") if corpus else iter(())
+    trained = [(pair.source, pair.target) for pair in islice(more, pairs)] + aligned
     for name in models:
-        start = time.perf_counter()
-        forward = align(name, pairs)
-        reverse = align(name, [(target, source) for source, target in pairs])
+        start = time.process_time()
+        forward = align(name, trained, len(aligned))
+        reverse = align(name, [(target, source) for source, target in trained], len(aligned))
         turned = [frozenset((i, j) for j, i in links) for links in reverse]
-        joined = (symmetrize(a, b, "grow-diag-final-and") for a, b in zip(forward, turned, strict=True))
-        (out / name).write_text("".join(format_links(links) + "\n" for links in joined))
-        click.echo(f"{name}: {time.perf_counter() - start:.0f} s", err=True)
+        joined = (symmetrize(a, b, JOIN) for a, b in zip(forward, turned, strict=True))
+        file = out / (f"{name}.{pairs}" if pairs else name)
+        file.write_text("".join(format_links(links) + "\n" for links in joined))
+        click.echo(f"{file.name}: {time.process_time() - start:.0f} s", err=True)
 
 
 @main.command()
 @click.option("--out", type=FOLDER, required=True)
-@click.option("--links", multiple=True, metavar="NAME=FILE", help="Links of the text, one line a pair.")
-@click.option("--scores", multiple=True, metavar="NAME=FILE", help="What the links of NAME count, as NAME+scores.")
-@click.option("--min-count", type=float, default=2, show_default=True, help="Least count of an entry of all text.")
-def score(out: Path, links: tuple[str, ...], scores: tuple[str, ...], min_count: float) -> None:
-    """Score the lexicons of the baselines and of given links."""
+@click.option("--links", multiple=True, metavar="NAME", help="Links of the text in OUT/NAME.")
+@click.option("--soft", multiple=True, metavar="NAME", help="Soft alignments in OUT/NAME.forward and OUT/NAME.reverse.")
+@click.option("--format", "form", type=click.Choice(["table", "json", "tsv"]), default="table", show_default=True)
+def score(out: Path, links: tuple[str, ...], soft: tuple[str, ...], form: Format) -> None:
+    """Score the lexicons of links and of soft alignments."""
     start = json.loads((out / "text.json").read_text())["pairs"]
-    files = {name: LinkFile(out / name) for name in BASELINES if (out / name).exists()}
-    files |= {name: LinkFile(path) for name, _, path in (given.partition("=") for given in links)}
-    for name, _, path in (given.partition("=") for given in scores):
-        files[f"{name}+scores"] = LinkFile(files[name].path, scores=path)
-    everything = list(read_bitext(out / "src", out / "tgt"))
-    reference = gold_reference(read_paired(everything[start:], LinkFile(out / "gold", "gold")))
+    pairs = list(read_bitext(out / "src", out / "tgt"))
+    reference = gold_reference(read_paired(pairs[start:], LinkFile(out / "gold", "gold")))
+    systems = {name: list(read_linked(pairs, LinkFile(out / name))) for name in links}
+    for name in soft:
+        systems |= _readings(name, out, pairs)
     rows = []
-    for name, file in files.items():
-        whole = sum(1 for _ in read_lines(file.path)) == len(everything)
-        linked = list(read_linked(everything if whole else everything[start:], file))
-        parts = [("gold text", linked[start:] if whole else linked, 0.0)]
-        parts += [("all text", linked, min_count)] if whole else []
-        for part, pairs, least in parts:
-            stats = lexicon_stats(_best_first(_lexicon(pairs), least), reference)
-            rows.append({"links": name, "from": part, **_row(stats)})
-    click.echo(render(rows, "table"), nl=False)
+    for name, linked in systems.items():
+        for part, some in (("gold text", linked[start:]), ("all text", linked)):
+            found = _best_first(_lexicon(some))
+            if name.endswith(" soft"):
+                hard = _best_first(_lexicon(systems[f"{name.removesuffix('soft')}hard"][len(linked) - len(some) :]))
+                found = {word: entries[: len(hard.get(word, ()))] for word, entries in found.items()}
+            stats = lexicon_stats(found, reference)
+            rows.append({"links": name, "from": part, "entries": sum(one.entries for one in stats), **_row(stats)})
+    click.echo(render(rows, form), nl=False)
+
+
+def _readings(name: str, out: Path, pairs: Sequence[Pair]) -> dict[str, list[LinkedPair]]:
+    """The three ways to count soft alignments."""
+    forward, reverse = (
+        list(read_linked(pairs, LinkFile(out / file, swap=swap, scores=out / f"{file}.scores")))
+        for file, swap in ((f"{name}.forward", False), (f"{name}.reverse", True))
+    )
+    found: dict[str, list[LinkedPair]] = {f"{name} {how}": [] for how in ("hard", "weighted", "soft")}
+    for pair, one, other in zip(pairs, forward, reverse, strict=True):
+        joined = symmetrize(_best(one.weights, 1), _best(other.weights, 0), JOIN)
+        cells = one.weights.keys() | other.weights.keys()
+        shares = {link: (one.weights.get(link, 0) + other.weights.get(link, 0)) // 2 for link in cells}
+        found[f"{name} hard"].append(LinkedPair(pair, dict.fromkeys(joined, UNIT)))
+        found[f"{name} weighted"].append(LinkedPair(pair, {link: shares[link] for link in joined}))
+        found[f"{name} soft"].append(LinkedPair(pair, shares))
+    return found
+
+
+def _best(weights: Mapping[Link, int], side: int) -> Links:
+    """The heaviest link of each word of a side (0 source, 1 target), the first of equal ones."""
+    best: dict[int, Link] = {}
+    for link in sorted(weights, key=lambda link: (-weights[link], link)):
+        best.setdefault(link[side], link)
+    return frozenset(best.values())
 
 
 def _lexicon(pairs: Iterable[LinkedPair]) -> Lexicon:
@@ -115,11 +154,10 @@ def _lexicon(pairs: Iterable[LinkedPair]) -> Lexicon:
     return table.lexicon()
 
 
-def _best_first(lexicon: Lexicon, least: float) -> dict[str, list[str]]:
+def _best_first(lexicon: Lexicon) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for entry in lexicon.entries:
-        if entry.count >= least:
-            found.setdefault(entry.source, []).append(entry.target)
+        found.setdefault(entry.source, []).append(entry.target)
     return found
 
 
