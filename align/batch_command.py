@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from align.batch.counts import WEIGHTS
 from align.options import ModelArguments, extraction_options, method_options, model_options
 from data.corpus import Corpus
 from data.errors import UsageError
@@ -55,6 +56,11 @@ job_options = _options(
     extraction_options,
     click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Longer sides get the status too_long."),
     click.option("--max-ratio", type=click.FloatRange(1), metavar="R", help="More unequal sides get the status ratio."),
+    click.option(
+        "--lexicon",
+        type=click.Choice(WEIGHTS),
+        help="Count a lexicon on the way, for `nmt-align lexicon --merge FOLDER`: a link counts 1, or its score.",
+    ),
     click.option("--matrices", is_flag=True, help="Keep soft alignments [J, I]; they show in --jsonl."),
     click.option("--shard-size", type=click.IntRange(1), default=10_000, show_default=True, help="Pairs of a shard."),
 )

@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -167,7 +168,7 @@ class Options:
     "--merge",
     multiple=True,
     metavar="FILE",
-    help="Add the counts of a lexicon written before as tsv, jsonl or parquet; can be repeated.",
+    help="Add the counts of a lexicon written before as tsv, jsonl or parquet, or those of a batch folder; repeatable.",
 )
 @click.option("--null/--no-null", default=True, help="Count unaligned words as linked to NULL (default) or not.")
 @click.option(
@@ -291,9 +292,19 @@ def _count(
         pairs = priors.watch(corpus.read()) if with_priors else corpus.read()
         pairs = examples.watch(pairs) if examples else pairs
         count(chain.from_iterable(map(options.events, pairs)), table, examples=examples)
-    for path in options.merge:
+    for path in chain.from_iterable(map(_parts, options.merge)):
         count(recounted(read_entries(path, format_of(path)), path), table)
     return priors
+
+
+def _parts(path: str) -> list[str]:
+    """The lexicons to merge: the file itself, or the counts of all shards of a batch."""
+    if not Path(path).is_dir():
+        return [path]
+    from align.batch.merge import lexicon_counts
+    from align.batch.plan import load_plan
+
+    return list(map(str, lexicon_counts(load_plan(Path(path)))))
 
 
 def _chosen(corpus: Corpus, options: Options, made: Lexicon) -> Lexicon:

@@ -31,7 +31,8 @@ class Job:
     """Models, settings and filters. `model_options` are those of `align.options.ModelArguments`.
 
     `threads` is what each worker computes with: results may depend on it in their last bits, so it is the same for
-    every engine. `max_tokens` and `max_ratio` mark pairs as `too_long` and `ratio` and leave them unaligned.
+    every engine. `lexicon` is what a link counts (`align.batch.counts`) if a lexicon is counted. `max_tokens` and
+    `max_ratio` mark pairs as `too_long` and `ratio` and leave them unaligned.
     """
 
     model: Path
@@ -50,6 +51,7 @@ class Job:
     max_tokens: int | None
     max_ratio: float | None
     matrices: bool
+    lexicon: str | None = None
 
     def identity(self) -> dict[str, Scalar]:
         """Everything but the text that the output depends on; files stand as the sha256 of what is in them."""

@@ -7,16 +7,18 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from align.batch.counts import DIGITS
 from align.batch.journal import outcomes
 from align.batch.run import is_whole
-from align.batch.shard import DIGITS, read_records
+from align.batch.shard import read_records
 from data.corpus import pyarrow
-from data.errors import AlignError, DataError
+from data.errors import AlignError, DataError, UsageError
 from data.links import format_links
 from data.streams import write_atomically, write_bytes_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
 
     from align.batch.plan import Plan
     from align.batch.shard import Record
@@ -56,7 +58,7 @@ def merge(plan: Plan, outputs: Outputs) -> Counter[str]:
         AlignError: shards that are not finished, or damaged.
         DataError: a shard whose records are not the pairs of its text.
     """
-    _check_complete(plan)
+    check_complete(plan)
     statuses: Counter[str] = Counter()
     with ExitStack() as files:
         writers = list(_writers(files, outputs, plan.signature))
@@ -67,7 +69,21 @@ def merge(plan: Plan, outputs: Outputs) -> Counter[str]:
     return statuses
 
 
-def _check_complete(plan: Plan) -> None:
+def lexicon_counts(plan: Plan) -> list[Path]:
+    """The lexicon counts of all shards, each as `nmt-align lexicon` writes them.
+
+    Raises:
+        UsageError: the job did not collect them.
+        AlignError: shards that are not finished, or damaged.
+    """
+    if plan.job.lexicon is None:
+        raise UsageError(f"{plan.folder}: planned without --lexicon; count its merged links instead")
+    check_complete(plan)
+    return [plan.counts(number) for number in range(1, len(plan.shards) + 1)]
+
+
+def check_complete(plan: Plan) -> None:
+    """Raise AlignError where shards are not finished or not as they were written."""
     plan.check_unchanged()
     ended = outcomes(plan)
     missing = [n for n in range(1, len(plan.shards) + 1) if n not in ended or ended[n].error is not None]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MANIFEST = "manifest.json"
 SCHEMA = 1
-FOLDERS = ("text", "links", "runs")
+FOLDERS = ("text", "links", "lexicon", "runs")
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Plan:
     """A batch: what to do, on which shards, in which folder. Shards are numbered from 1.
 
     Attributes:
-        folder: holds the manifest and the folders `text`, `links` and `runs`.
+        folder: holds the manifest and the folders `text`, `links`, `lexicon` and `runs`.
         job: what to do.
         signature: the settings in one line, for the output.
         identity: what the output depends on, by name.
@@ -103,6 +103,10 @@ class Plan:
     def part(self, number: int) -> Path:
         """The records of a finished shard."""
         return self.folder / "links" / f"{number:06}.jsonl.gz"
+
+    def counts(self, number: int) -> Path:
+        """The lexicon counts of a finished shard, if the job collects them."""
+        return self.folder / "lexicon" / f"{number:06}.tsv.gz"
 
     def check_unchanged(self) -> None:
         """Raise AlignError, with the differences, if models, versions or inputs are not as they were planned."""

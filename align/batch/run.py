@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from align.batch.job import load as load_model
@@ -96,13 +97,15 @@ def run_batch(
 
 
 def is_whole(plan: Plan, outcome: Outcome) -> bool:
-    """Whether a shard is finished and its file is the one that was logged."""
-    path = plan.part(outcome.shard)
-    return outcome.error is None and path.is_file() and digest(path) == outcome.sha256
+    """Whether a shard is finished and its files are those that were logged."""
+    files = [(plan.part(outcome.shard), outcome.sha256)]
+    if plan.job.lexicon:
+        files.append((plan.counts(outcome.shard), outcome.counts))
+    return outcome.error is None and all(path.is_file() and digest(path) == sha for path, sha in files)
 
 
 def _sweep(plan: Plan, numbers: range) -> None:
     """Remove what killed workers left half written."""
-    for path in plan.part(1).parent.glob(".*.tmp"):
+    for path in chain(*(file.parent.glob(".*.tmp") for file in (plan.part(1), plan.counts(1)))):
         if int(path.name[1:7]) in numbers:
             path.unlink(missing_ok=True)

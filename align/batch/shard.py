@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from align.batch.counts import DIGITS, write_counts
 from data.bitext import Pair
 from data.errors import AlignError, DataError
 from data.streams import write_bytes_atomically
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from align.batch.job import Align
     from align.batch.plan import Plan
     from data.links import Link
-
-DIGITS = 4
-"""Digits after the point of scores and matrices: fewer than float32 can tell apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +59,17 @@ def read_records(path: Path) -> Iterator[Record]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a shard ended: with the sha256 of its records and the number of pairs of each status, or an `error`."""
+    """How a shard ended: with the sha256 of its records and the number of pairs of each status, or an `error`.
+
+    `counts` is the sha256 of its lexicon counts, if the job collects them.
+    """
 
     shard: int
     seconds: float
     sha256: str | None = None
     statuses: dict[str, int] = field(default_factory=dict)
     error: str | None = None
+    counts: str | None = None
 
     @property
     def pairs(self) -> int:
@@ -90,12 +92,14 @@ def attempt(plan: Plan, number: int, align: Align, tries: int) -> Outcome:
                 raise
             message = str(error) if isinstance(error, AlignError) else f"{type(error).__name__}: {error}"
         else:
-            return Outcome(number, round(time.monotonic() - start, 3), digest(plan.part(number)), dict(statuses))
+            counts = digest(plan.counts(number)) if plan.job.lexicon else None
+            seconds = round(time.monotonic() - start, 3)
+            return Outcome(number, seconds, digest(plan.part(number)), dict(statuses), counts=counts)
     return Outcome(number, round(time.monotonic() - start, 3), error=message)
 
 
 def align_shard(plan: Plan, number: int, align: Align) -> Counter[str]:
-    """Write the records of shard `number`; returns how many pairs have each status.
+    """Write the records of shard `number`, and its counts if wanted; returns how many pairs have each status.
 
     Raises:
         DataError: the text of the shard is not as it was planned.
@@ -116,6 +120,8 @@ def align_shard(plan: Plan, number: int, align: Align) -> Counter[str]:
                 raise AlignError(f"pair {pair.id + 1} came out as pair {record.id + 1}")
             statuses[record.status] += 1
             out.write(record.as_json().encode() + b"\n")
+    if plan.job.lexicon:
+        write_counts(plan.counts(number), read_records(plan.part(number)), plan.job.lexicon)
     return statuses
 
 
