@@ -145,8 +145,8 @@ def faithfulness(
     with write_atomically(output) as out:
         out.write(written(report, form))
     if form == "tsv":
-        for warning in report.warnings:
-            click.echo(f"warning: {warning}", err=True)
+        for line in report.conclusions:
+            click.echo(line, err=True)
 
 
 def _shares(text: str) -> tuple[float, ...]:
@@ -193,16 +193,18 @@ def written(report: Report, form: Format) -> str:
 
         return (
             json.dumps(
-                {"opening": report.lines, **report.tables, "conclusions": report.warnings}, indent=2, ensure_ascii=False
+                {"opening": report.opening, **report.tables, "conclusions": report.conclusions},
+                indent=2,
+                ensure_ascii=False,
             )
             + "\n"
         )
     if form == "tsv":
         return render(next(iter(report.tables.values())), "tsv")
-    parts = ["\n".join(report.lines) + "\n"]
+    parts = ["\n".join(report.opening) + "\n"]
     for name, rows in report.tables.items():
         if rows:
             shown = [{key: row[key] for key in COLUMNS} for row in rows] if name == "faithfulness" else rows
             parts.append(f"{TITLES[name]}\n{render(shown, 'table')}")
-    parts += ["".join(f"warning: {warning}\n" for warning in report.warnings)] * bool(report.warnings)
+    parts += ["".join(f"{line}\n" for line in report.conclusions)] * bool(report.conclusions)
     return "\n".join(parts)

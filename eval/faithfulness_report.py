@@ -14,7 +14,7 @@ from data.errors import DataError, ModelError
 from eval.compare import run_methods
 from eval.erasure import CORRUPTIONS
 from eval.faithfulness import ORACLE, RANDOM, Plan, Sentence, measure_sentence
-from eval.faithfulness_scores import method_rows, plausibility, stability, warnings
+from eval.faithfulness_scores import method_rows, over_methods, plausibility, stability, warnings
 from eval.naturalness import CLEAN, SIGNS, naturalness
 from eval.purpose import measured, opening
 
@@ -50,11 +50,11 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Report:
-    """Everything that was found. `tables` hold rows; `lines` come first, `warnings` last."""
+    """Everything that was found. `tables` hold rows; `opening` comes first, `conclusions` last."""
 
-    lines: list[str]
+    opening: list[str]
     tables: dict[str, list[Row]]
-    warnings: list[str]
+    conclusions: list[str]
 
 
 def usable(specs: Sequence[str], model: TranslationModel) -> tuple[list[Method], list[str]]:
@@ -120,7 +120,10 @@ class Evaluation:
             tables["plausibility"] = self._plausibility(found, runs, gold, pairs, resamples, seed)
         best = {name: _best(tables["faithfulness"], name) for name in self.corruptions}
         skipped = [f"{len(pairs) - len(good)} pairs are empty or too long"] * (len(good) < len(pairs))
-        return Report(self._opening(reader), tables, skipped + warnings(tables["stability"], best))
+        said = over_methods(tables.get("plausibility", []), tables["faithfulness"])
+        last = [f"note: {line}" for line in (*skipped, *said)]
+        last += [f"warning: {line}" for line in warnings(tables["stability"], best)]
+        return Report(self._opening(reader), tables, last)
 
     def _opening(self, reader: str) -> list[str]:
         lines = opening(reader, ASKED, self.methods)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from eval.aer import scores, sentence_stats
+from eval.aer import scores, sentence_stats, total
 from eval.bootstrap import MeanInterval, draws, paired_means
 from eval.faithfulness import ORACLE, RANDOM
 
@@ -183,8 +183,25 @@ def plausibility(
             if aer is not None:
                 table.append((1 - aer, float((ours.comp.mean() - floor.comp.mean()) / ours.words)))
         rho, low, high = spearman(np.array(table).reshape(-1, 2), resamples, seed)
-        rows.append({"method": name, "rho": rho, "rho_low": low, "rho_high": high, "sentences": len(table)})
+        whole = scores(total(sentence_stats(found[key], gold[key]) for key in (s.pair.pair.id for s in sentences)))
+        row: Row = {"method": name, "aer": whole.aer, "rho": rho, "rho_low": low, "rho_high": high}
+        rows.append({**row, "sentences": len(table)})
     return rows
+
+
+def over_methods(plausible: Sequence[Row], faithful: Sequence[Row]) -> list[str]:
+    """Whether the methods that agree best with people are the most comprehensive, in a line for each corruption."""
+    comp = {(row["corruption"], row["method"]): float(str(row["comp"])) for row in faithful}
+    lines = []
+    for corruption in dict.fromkeys(row["corruption"] for row in plausible):
+        ours = [row for row in plausible if row["corruption"] == corruption and row["aer"] is not None]
+        if len(ours) > 1:
+            pairs = np.array([[-float(str(row["aer"])), comp[corruption, row["method"]]] for row in ours])
+            tau = float(kendall(pairs[None, :, 0], pairs[None, :, 1])[0])
+            lines.append(
+                f"{corruption}: tau over {len(ours)} methods between 1 - AER and comprehensiveness is {tau:.2f}"
+            )
+    return lines
 
 
 def spearman(table: Floats, resamples: int, seed: int) -> tuple[float | None, float | None, float | None]:

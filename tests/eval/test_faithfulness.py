@@ -12,6 +12,7 @@ from align.methods.draws import Neighbours
 from align.methods.erasure import word_spans
 from data.bitext import Pair
 from data.errors import UsageError
+from data.links import GoldAlignment
 from eval.erasure import CORRUPTIONS, Erased, make_corruptions, target_pieces, word_log_probs
 from eval.faithfulness import (
     ORACLE,
@@ -24,7 +25,7 @@ from eval.faithfulness import (
     points,
     removed_words,
 )
-from eval.faithfulness_scores import kendall, method_rows, spearman, stability, warnings
+from eval.faithfulness_scores import kendall, method_rows, over_methods, plausibility, spearman, stability, warnings
 from tests.eval import naive_erasure as naive
 from tests.tiny import tiny_model, tiny_pairs
 
@@ -212,6 +213,26 @@ def test_unstable_rankings_are_told(model, encoded):
     assert "depends on the corruption: tau is below 0.7 for 1 of 1" in warnings(unstable, {"zero": "a"})[0]
     assert "most comprehensive" in warnings([], {"zero": "a", "delete": "b"})[0]
     assert warnings([{**unstable[0], "tau": 0.9}], {"zero": "a", "delete": "a"}) == []
+
+
+def test_over_methods_agrees_with_scipy():
+    aers, comps = [0.5, 0.2, 0.4, 0.3], [1.0, 3.0, 2.5, 2.0]
+    plausible = [{"corruption": "zero", "method": n, "aer": aer} for n, aer in enumerate(aers)]
+    faithful = [{"corruption": "zero", "method": n, "comp": comp} for n, comp in enumerate(comps)]
+    (line,) = over_methods(plausible, faithful)
+    assert f"{kendalltau([1 - aer for aer in aers], comps).statistic:.2f}" in line
+    assert over_methods(plausible[:1], faithful) == []
+
+
+def test_plausibility_by_loops(model, encoded):
+    found = sentences(model, encoded)
+    gold = {s.pair.pair.id: GoldAlignment(frozenset({(0, 0)}), frozenset({(0, 0)})) for s in found}
+    links = {"a": {number: frozenset({(0, 0)} if number % 2 else {(1, 0)}) for number in gold}}
+    (row,) = plausibility(found, links, gold, 0, 1)
+    gains = [np.mean(s.forward["a"].comp - s.forward[RANDOM].comp) / s.forward["a"].words for s in found]
+    right = [number % 2 for number in gold]  # AER is 0 or 1
+    assert row["rho"] == pytest.approx(spearmanr(right, gains).statistic)
+    assert row["aer"] == pytest.approx(1 - sum(right) / len(right))
 
 
 def test_mistakes(model):

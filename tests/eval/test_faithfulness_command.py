@@ -68,6 +68,7 @@ def test_everything_as_json(folder):
     assert corruptions["zero"]["source_log_prob"] is None
     assert len(found["stability"]) == 2 * 3
     assert {row["sentences"] for row in found["plausibility"]} == {6}
+    assert sum("tau over 3 methods" in line for line in found["conclusions"]) == 3
 
 
 def test_text_opens_with_its_purpose_and_tsv_holds_a_table(folder):
