@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from align.extract import Extraction
 from align.methods import compared_methods
+from align.methods.erasure import word_spans
 from align.methods.occlusion import Occlusion, Omission, Resampling
 from align.pipeline import encode_pairs
 from align.signature import signature
 from data.errors import DataError, ModelError
 from eval.compare import run_methods
-from eval.erasure import CORRUPTIONS
+from eval.erasure import CORRUPTIONS, target_pieces
 from eval.faithfulness import ORACLE, RANDOM, Plan, Sentence, measure_sentence
 from eval.faithfulness_scores import method_rows, over_methods, plausibility, stability, warnings
 from eval.naturalness import CLEAN, SIGNS, naturalness
@@ -103,7 +104,7 @@ class Evaluation:
             ModelError: see `align.pipeline.encode_pairs`.
         """
         encoded = encode_pairs(self.model, pairs, self.most_unknown)
-        good = [pair for pair in encoded if pair.status == "ok"]
+        good = [p for p in encoded if p.status == "ok" and word_spans(p) and target_pieces(p)]
         if not good:
             raise DataError("no sentence pair can go through the model: all are empty or too long")
         runs = run_methods(self.model, good, self.methods, [Extraction()], self.batch_pieces)
