@@ -98,7 +98,15 @@ class ModelArguments:
             for side in ("source", "target")
         )
         options = LoadOptions(
-            source, target, o["bpe_threshold"], kind, o["unspaced"], o["allow_download"], o["device"], o["dtype"]
+            source,
+            target,
+            o["bpe_threshold"],
+            kind,
+            o["unspaced"],
+            o["piece_ends"],
+            o["allow_download"],
+            o["device"],
+            o["dtype"],
         )
         return options, chain(first, rest)
 
@@ -170,7 +178,14 @@ _MODEL_OPTIONS = [
         type=click.Choice(["auto", "source", "target", "both", "none"]),
         default="auto",
         show_default=True,
-        help="Sides written without spaces between words, for Hugging Face models (auto: by language).",
+        help="Sides written without spaces between words, for models with SentencePiece (auto: by language).",
+    ),
+    click.Option(
+        ["--piece-ends"],
+        type=click.Choice(["word", "text"]),
+        default="word",
+        show_default=True,
+        help="Where pieces of unspaced sides end: at the words given, or where the model ends them in running text.",
     ),
     click.Option(["--allow-download"], is_flag=True, help="Let --model name a model on the Hugging Face hub."),
     click.Option(["--device"], default="cpu", show_default=True, help="cpu, cuda or cuda:N."),

@@ -40,7 +40,11 @@ if TYPE_CHECKING:
 @method_options
 @click.option("--translate", is_flag=True, help="Let the model translate --source first, and align its translations.")
 @click.option("--beam", type=click.IntRange(1), default=5, show_default=True, help="Beam of --translate.")
-@click.option("--translations", metavar="FILE", help="Where --translate writes the translations, one a line.")
+@click.option(
+    "--translations",
+    metavar="FILE",
+    help="Where --translate writes the translations, one a line, words as links count them.",
+)
 @extraction_options
 @click.option("-o", "--output", default="-", metavar="FILE", help="Links, Pharaoh format (default: standard output).")
 @click.option("--scores", metavar="FILE", help="Write the score of each link, one line a pair.")

@@ -105,7 +105,7 @@ def _moses(language: str) -> Callable[[Iterable[str]], tuple[str, ...]]:
     try:
         from sacremoses import MosesTokenizer
     except ImportError:
-        raise UsageError("tokenising needs sacremoses: pip install 'nmt-align[hf]'") from None
+        raise UsageError("tokenising needs sacremoses: pip install sacremoses") from None
     tokenizer = MosesTokenizer(lang=language)
     return lambda words: tokenize(tokenizer.tokenize(" ".join(words), escape=False, return_str=True))
 

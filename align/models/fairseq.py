@@ -10,6 +10,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from align.models.base import BASELINES, Encoded, TranslationModel
+from align.models.cutters import SentencePiece
 from align.models.fairseq_languages import read_around
 from align.models.inside import Sublayer, Sublayers
 from align.models.subwords import BPE_MARK, NO_WORD, SPM_MARK, joined_bpe, joined_spm
@@ -185,6 +186,8 @@ class FairseqModel(TranslationModel):
         pieces = [self.target_dictionary[i] for i in ids]
         if self.segment_target in (joined_bpe, joined_spm):
             return tuple(pieces)
+        if isinstance(self.segment_target, SentencePiece) and self.segment_target.unspaced:
+            return self.segment_target.words("".join(pieces).replace(SPM_MARK, " ").strip())
         return (joined_spm if any(piece.startswith(SPM_MARK) for piece in pieces) else joined_bpe)(pieces).words
 
     # What methods need from inside (`align.models.inside.OpenModel`)

@@ -7,17 +7,17 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from align.models.hf_tokenizers import JsonCutter, MosesBpeCutter, SentencePieceCutter, Side
-from align.models.text import UNSPACED, base_language, text_writer
+from align.models.cutters import SentencePieceCutter, word_cutter
+from align.models.hf_tokenizers import JsonCutter, MosesBpeCutter, Side
+from align.models.text import is_unspaced, text_writer
 from data.errors import ModelError, UsageError, unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
 
-    from align.models.hf_tokenizers import Cutter
+    from align.models.cutters import Cutter
 
-UNSPACED_SIDES = ("auto", "source", "target", "both", "none")
 _SENTENCEPIECE = ("sentencepiece.bpe.model", "spiece.model", "sentencepiece.model")
 _LANGUAGE_TOKEN = re.compile(r"[a-z]{2,3}_[A-Z][A-Za-z]{1,3}")  # en_XX of mBART, eng_Latn of NLLB
 _TARGET_TOKEN = re.compile(r"<2([A-Za-z_]+)>")  # <2de> of MADLAD
@@ -55,6 +55,7 @@ class Folder:
     source_lang: str | None
     target_lang: str | None
     unspaced: str
+    piece_ends: str
 
     @property
     def start(self) -> int:
@@ -68,11 +69,10 @@ class Folder:
 
     def side(self, name: str, language: str | None, cut: Cutter, **around: Any) -> Side:
         """A side whose words are joined with spaces or without, by what the user said or the language."""
-        if self.unspaced not in UNSPACED_SIDES:
-            raise unknown_name("value of unspaced", self.unspaced, UNSPACED_SIDES)
-        by_language = self.unspaced == "auto" and base_language(language) in UNSPACED
-        writer = text_writer(language, by_language or self.unspaced in (name, "both"))
-        return Side(writer, cut, **{"unknown": self.tokenizer.unk_token_id, **around})
+        unspaced = is_unspaced(name, language, self.unspaced)
+        around = {"unknown": self.tokenizer.unk_token_id, **around}
+        ends = word_cutter(cut, unspaced, self.piece_ends)
+        return Side(text_writer(language, unspaced), cut, unspaced=unspaced, ends=ends, **around)
 
     def language(self, name: str, known: Collection[str]) -> str:
         """The language of side `name`, one of `known`.

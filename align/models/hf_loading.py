@@ -38,6 +38,7 @@ def load_huggingface(
     dtype: torch.dtype = torch.float32,
     device: str = "cpu",
     allow_download: bool = False,
+    piece_ends: str = "word",
 ) -> HuggingFaceModel:
     """Load a Marian, M2M-100, NLLB-200, mBART, FSMT, T5, mT5 or MADLAD-400 model.
 
@@ -48,6 +49,7 @@ def load_huggingface(
             `auto`, which goes by the language.
         dtype, device: in what precision and where it runs.
         allow_download: fetch what is not in the cache of the hub.
+        piece_ends: on unspaced sides, end pieces at the words given (`word`) or where the model ends them (`text`).
 
     Raises:
         ModelError: no such model, a family that is not supported, or a tokenizer that cannot be read.
@@ -64,7 +66,7 @@ def load_huggingface(
         model_class = getattr(transformers, class_name)
         config = model_class.config_class.from_pretrained(folder, local_files_only=True)
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-        tokens = tokens_of(Folder(folder, config, tokenizer, source_lang, target_lang, unspaced))
+        tokens = tokens_of(Folder(folder, config, tokenizer, source_lang, target_lang, unspaced, piece_ends))
         module, loaded = model_class.from_pretrained(
             folder,
             config=config,
@@ -138,7 +140,6 @@ def _sha256(files: list[Path]) -> str:
 def _transformers(folder: Path) -> Iterator[Any]:
     """transformers, quiet; its errors become ours."""
     try:
-        import sacremoses  # noqa: F401 (used when text is written)
         import transformers
     except ImportError as error:
         raise ModelError(f"{folder}: {error}; Hugging Face models need `pip install nmt-align[hf]`") from error

@@ -1,4 +1,4 @@
-"""Running text to the pieces of a Hugging Face model, each with the span of the text that it stands for.
+"""Words to the ids of a Hugging Face model, and the cutters that only such models have.
 
 transformers has no such spans for Marian, M2M-100 and FSMT, and its own rebuilding of other tokenizers loses parts of
 them (version 5.24 leaves out the normalisation of mBART and the bytes of MADLAD). So the SentencePiece model is asked
@@ -7,53 +7,25 @@ itself where there is one, else the saved `tokenizer.json`; and Moses with BPE f
 
 from __future__ import annotations
 
+import json
+from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from align.models.subwords import NO_WORD, words_of_pieces
-from align.models.text import matching_spans, unescaped
+from align.models.cutters import Pieces, cut_words
+from align.models.subwords import NO_WORD
+from align.models.text import matching_spans, unescaped, words_between
+from data.bitext import tokenize
 from data.errors import ModelError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from align.models.cutters import Cutter, WordCutter
     from align.models.text import Span, Text
 
 WORD_END = "</w>"
-
-
-@dataclass(frozen=True)
-class Pieces:
-    """A text in pieces: their ids, how they are spelt, and the span of the text that each stands for, in order."""
-
-    ids: Sequence[int]
-    spelling: Sequence[str]
-    spans: Sequence[Span]
-
-
-class Cutter(Protocol):
-    """Anything that cuts running text into pieces."""
-
-    def __call__(self, text: str) -> Pieces: ...
-
-
-class SentencePieceCutter:
-    """A SentencePiece model; `id_of` gives the id that the translation model has for a piece."""
-
-    def __init__(self, model: Path, id_of: Callable[[str], int]) -> None:
-        from sentencepiece import SentencePieceProcessor
-
-        try:
-            self._processor = SentencePieceProcessor(model_file=str(model))
-        except (OSError, RuntimeError) as error:
-            raise ModelError(f"{model} is not a SentencePiece model: {error}") from error
-        self._id_of = id_of
-
-    def __call__(self, text: str) -> Pieces:
-        found = self._processor.encode(text, return_type="offset_mapping")
-        pieces = list(found["pieces"])
-        return Pieces([self._id_of(piece) for piece in pieces], pieces, [(b, e) for b, e in found["offsets"]])
 
 
 class JsonCutter:
@@ -73,6 +45,24 @@ class JsonCutter:
     def __call__(self, text: str) -> Pieces:
         found = self._tokenizer.encode(text, add_special_tokens=False)
         return Pieces(found.ids, found.tokens, found.offsets)
+
+    def continued(self) -> JsonCutter:
+        from tokenizers import Tokenizer
+
+        other = copy(self)
+        other._tokenizer = Tokenizer.from_str(json.dumps(_without_prefix(json.loads(self._tokenizer.to_str()))))
+        other._tokenizer.encode_special_tokens = True
+        return other
+
+
+def _without_prefix(part: Any) -> Any:
+    """A `tokenizer.json` that puts nothing before the text."""
+    if isinstance(part, list):
+        return [_without_prefix(each) for each in part]
+    if not isinstance(part, dict):
+        return part
+    changes = {"prepend_scheme": "never", "add_prefix_space": False, "prepend": ""}
+    return {key: changes.get(key, _without_prefix(value)) for key, value in part.items()}
 
 
 class MosesBpeCutter:
@@ -107,13 +97,16 @@ class MosesBpeCutter:
         ids = [self._vocabulary.get(piece, self._unknown) for piece in spelling]
         return Pieces(ids, spelling, [(spans[begin][0], spans[end - 1][1]) for begin, end in ranges])
 
+    def continued(self) -> MosesBpeCutter:
+        return self  # a word begins without a mark
+
 
 @dataclass(frozen=True)
 class Side:
     """One side of a pair: words to ids between what the model wants `before` and `after` them.
 
     `prompt` is text that is cut together with the words, such as `translate English to German: `; `unknown` is the id
-    of unknown pieces.
+    of unknown pieces. Where `ends` is given, it ends pieces at the words of `unspaced` text.
     """
 
     write: Callable[[Sequence[str]], Text]
@@ -122,11 +115,16 @@ class Side:
     before: tuple[int, ...] = ()
     after: tuple[int, ...] = ()
     prompt: str = ""
+    unspaced: bool = False
+    ends: WordCutter | None = None
 
     def encode(self, words: Sequence[str]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Ids of the pieces with everything around, and the word of each (-1 for what is around)."""
         text = self.write(words).after(self.prompt)
-        pieces = self.cut(text.characters)
-        word_of = words_of_pieces(pieces.spelling, pieces.spans, text.word_of)
+        pieces, word_of = cut_words(text, self.cut, self.ends)
         no_words = (NO_WORD,) * len(self.before), (NO_WORD,) * len(self.after)
         return (*self.before, *pieces.ids, *self.after), (*no_words[0], *word_of, *no_words[1])
+
+    def words(self, text: str) -> tuple[str, ...]:
+        """Words of running text: what stands between spaces; in unspaced text, its pieces."""
+        return words_between(text, self.cut(text).spans) if self.unspaced else tokenize(text)

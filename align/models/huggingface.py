@@ -13,7 +13,6 @@ import torch
 from align.models.base import BASELINES, Encoded, TranslationModel
 from align.models.inside import Sublayer, Sublayers
 from align.models.subwords import NO_WORD
-from data.bitext import tokenize
 from data.errors import ModelError, unknown_name
 
 if TYPE_CHECKING:
@@ -152,7 +151,10 @@ class HuggingFaceModel(TranslationModel):
 
     @torch.no_grad()
     def translate(self, sources: Sequence[Sequence[str]], beam: int = 5) -> list[tuple[str, ...]]:
-        """Translate sentences, given as words, by transformers' beam search; words of the result end at spaces."""
+        """Translate sentences, given as words, by transformers' beam search; words of the result end at spaces.
+
+        Words of an unspaced target are its pieces.
+        """
         before, eos = self.tokens.target.before, self.tokens.target.after[0]
         translations: list[tuple[str, ...]] = []
         for first in range(0, len(sources), TRANSLATED_TOGETHER):
@@ -170,7 +172,7 @@ class HuggingFaceModel(TranslationModel):
                 **self._searching,
             )
             texts = self.tokenizer.batch_decode(found[:, 1 + len(before) :], skip_special_tokens=True)
-            translations += map(tokenize, texts)
+            translations += map(self.tokens.target.words, texts)
         return translations
 
     # What methods need from inside (`align.models.inside.OpenModel`)

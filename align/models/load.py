@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from align.models.checkpoint import read_checkpoint
+from align.models.cutters import SentencePiece
 from align.models.ensemble import Ensemble
 from align.models.fairseq_loading import load_fairseq
 from align.models.hf_loading import is_huggingface, load_huggingface
-from align.models.subwords import SentencePiece, SubwordNmt, presegmented, whole_words
+from align.models.subwords import SubwordNmt, presegmented, whole_words
+from align.models.text import is_unspaced, plain, text_writer
 from data.errors import ModelError, UsageError, unknown_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from align.models.base import TranslationModel
     from align.models.subwords import Segmenter
@@ -29,6 +31,7 @@ RELEASED_SENTENCEPIECE = (
     "flores200_sacrebleu_tokenizer_spm.model",  # NLLB-200
 )
 DICTIONARIES = ("dict.{lang}.txt", "dict.txt", "model_dict.128k.txt", "dictionary.txt")
+TASKS_OF_RAW_TEXT = ("translation_multi_simple_epoch", "translation_from_pretrained_bart")
 DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16}
 
 
@@ -48,7 +51,8 @@ class LoadOptions:
     """How to read a model.
 
     `input_kind` is `words`, `@@` or `▁`: whether the text is in pieces already (fairseq only). `unspaced` names the
-    sides written without spaces, `allow_download` lets a name on the Hugging Face hub stand for a folder.
+    sides written without spaces, `piece_ends` says whether their pieces end at words, `allow_download` lets a name on
+    the Hugging Face hub stand for a folder.
     """
 
     source: Side = Side()
@@ -56,6 +60,7 @@ class LoadOptions:
     bpe_threshold: int | None = None
     input_kind: str = "words"
     unspaced: str = "auto"
+    piece_ends: str = "word"
     allow_download: bool = False
     device: str = "cpu"
     dtype: str = "float32"
@@ -83,7 +88,9 @@ def load_model(path: Path, options: LoadOptions) -> TranslationModel:
     dtype, device = DTYPES[options.dtype], _device(options.device)
     if is_huggingface(path) or (options.allow_download and not path.exists()):
         languages = options.source.language, options.target.language
-        return load_huggingface(path, *languages, options.unspaced, dtype, device, options.allow_download)
+        return load_huggingface(
+            path, *languages, options.unspaced, dtype, device, options.allow_download, options.piece_ends
+        )
     if not path.exists():
         raise ModelError(f"{path}: no such file or folder (a name on the Hugging Face hub needs --allow-download)")
     if path.is_dir():
@@ -95,10 +102,17 @@ def load_model(path: Path, options: LoadOptions) -> TranslationModel:
     target = replace(options.target, language=options.target.language or _language(checkpoint.config, "target_lang"))
     folder = path.parent
 
+    raw = checkpoint.config.get("task") in TASKS_OF_RAW_TEXT
+
+    def sentencepiece(model: Path, which: str, language: str | None) -> Segmenter:
+        unspaced = is_unspaced(which, language, options.unspaced)
+        write = text_writer(language, unspaced) if raw or unspaced else plain
+        return SentencePiece(model, write, unspaced, options.piece_ends)
+
     def segmenters(source_dictionary: Any, target_dictionary: Any) -> tuple[Segmenter, Segmenter]:
         return (
-            _segmenter(source, folder, options, source_dictionary.symbols),
-            _segmenter(target, folder, options, target_dictionary.symbols),
+            _segmenter(source, "source", folder, options, source_dictionary.symbols, sentencepiece),
+            _segmenter(target, "target", folder, options, target_dictionary.symbols, sentencepiece),
         )
 
     return load_fairseq(
@@ -139,19 +153,26 @@ def _dictionary(side: Side, folder: Path, which: str) -> Path:
     return beside
 
 
-def _segmenter(side: Side, folder: Path, options: LoadOptions, symbols: Iterable[str]) -> Segmenter:
+def _segmenter(
+    side: Side,
+    which: str,
+    folder: Path,
+    options: LoadOptions,
+    symbols: Iterable[str],
+    sentencepiece: Callable[[Path, str, str | None], Segmenter],
+) -> Segmenter:
     """The user's files first, then what lies beside the model, else whole words."""
     if options.input_kind != "words":
         return presegmented(options.input_kind)
     language = side.language or ""
     if side.sentencepiece is not None:
-        return SentencePiece(side.sentencepiece)
+        return sentencepiece(side.sentencepiece, which, side.language)
     codes = side.bpe_codes or _beside(folder, CODES, language)
     if codes is not None:
         vocabulary = side.bpe_vocabulary or _beside(folder, ("vocab.{lang}",), language)
         return SubwordNmt(codes, vocabulary, options.bpe_threshold, set(symbols))
     model = _beside(folder, (*SENTENCEPIECE, *RELEASED_SENTENCEPIECE), language)
-    return whole_words if model is None else SentencePiece(model)
+    return whole_words if model is None else sentencepiece(model, which, side.language)
 
 
 def _beside(folder: Path, names: Iterable[str], language: str) -> Path | None:

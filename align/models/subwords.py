@@ -124,35 +124,6 @@ class SubwordNmt:
         return Segmented(tuple(tokens), tuple(pieces), tuple(word_of))
 
 
-class SentencePiece:
-    """Words cut by a SentencePiece model, mapped back by character spans of the joined text.
-
-    A piece that covers parts of several words goes to the word with most of its characters, the earlier of equals.
-
-    Args:
-        model: the `.model` or `.spm` file (a binary parser reads it: use files you trust).
-        separator: what stands between words in the text given to the model; "" for unspaced scripts.
-    """
-
-    def __init__(self, model: Path, separator: str = " ") -> None:
-        from sentencepiece import SentencePieceProcessor
-
-        try:
-            self._processor = SentencePieceProcessor(model_file=str(model))
-        except (OSError, RuntimeError) as error:
-            raise ModelError(f"{model} is not a SentencePiece model: {error}") from error
-        self._separator = separator
-
-    def __call__(self, tokens: Sequence[str]) -> Segmented:
-        text = self._separator.join(tokens)
-        encoded = self._processor.encode(text, return_type="offset_mapping")
-        spans = [(int(begin), int(end)) for begin, end in encoded["offsets"]]
-        owner = character_owners(tokens, len(self._separator))
-        return Segmented(
-            tuple(tokens), tuple(encoded["pieces"]), tuple(words_of_pieces(encoded["pieces"], spans, owner))
-        )
-
-
 def character_owners(tokens: Sequence[str], gap: int) -> list[int]:
     """The word of each character of the tokens joined by `gap` characters; -1 for the gaps."""
     owner: list[int] = []

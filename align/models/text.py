@@ -9,11 +9,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from align.models.subwords import NO_WORD, character_owners
+from data.bitext import tokenize
+from data.errors import unknown_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 Span = tuple[int, int]
+
+UNSPACED_SIDES = ("auto", "source", "target", "both", "none")
 
 # Languages written without spaces, by their codes of two and three letters.
 UNSPACED = {"zh", "ja", "th", "lo", "km", "my", "bo", "dz"}
@@ -37,9 +41,26 @@ class Text:
     characters: str
     word_of: tuple[int, ...]
 
+    def runs(self) -> list[tuple[int, int, bool]]:
+        """Spans that begin with a word, and whether the word follows on another with nothing between."""
+        starts = [i for i, word in enumerate(self.word_of) if i and word not in (NO_WORD, self.word_of[i - 1])]
+        spans = zip([0, *starts], [*starts, len(self.characters)], strict=True)
+        return [(begin, end, begin > 0 and self.word_of[begin - 1] != NO_WORD) for begin, end in spans]
+
     def after(self, prompt: str) -> Text:
         """The same text after a `prompt`, which belongs to no word."""
         return Text(prompt + self.characters, (NO_WORD,) * len(prompt) + self.word_of)
+
+
+def is_unspaced(side: str, language: str | None, unspaced: str) -> bool:
+    """Whether `side` (`source`, `target`) is written without spaces, by what the user said or, for `auto`, by language.
+
+    Raises:
+        UsageError: `unspaced` is none of `UNSPACED_SIDES`.
+    """
+    if unspaced not in UNSPACED_SIDES:
+        raise unknown_name("value of unspaced", unspaced, UNSPACED_SIDES)
+    return unspaced in (side, "both") or (unspaced == "auto" and base_language(language) in UNSPACED)
 
 
 def text_writer(language: str | None, unspaced: bool) -> Callable[[Sequence[str]], Text]:
@@ -58,6 +79,11 @@ def base_language(code: str | None) -> str:
     return _TWO_LETTERS.get(language, language)
 
 
+def plain(words: Sequence[str]) -> Text:
+    """Words as they are with a space between, for models trained on tokenised text."""
+    return Text(" ".join(words), tuple(character_owners(words, 1)))
+
+
 def spaced(words: Sequence[str]) -> Text:
     """Words with a space between."""
     restored = [restore(word) for word in words]
@@ -73,6 +99,14 @@ def joined(words: Sequence[str]) -> Text:
         text += word
         word_of += [index] * len(word)
     return Text(text, tuple(word_of))
+
+
+def words_between(text: str, spans: Iterable[Span]) -> tuple[str, ...]:
+    """Words of unspaced `text`: its pieces, by their spans, but Latin words and numbers whole."""
+    starts = sorted({begin for begin, end in spans if begin < end} - {0})
+    starts = [i for i in starts if not (_is_latin(text[i - 1]) and _is_latin(text[i]))]
+    parts = (text[begin:end] for begin, end in zip([0, *starts], [*starts, len(text)], strict=True))
+    return tuple(word for part in parts for word in tokenize(part))
 
 
 def _is_latin(character: str) -> bool:

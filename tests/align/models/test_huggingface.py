@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 import torch
@@ -196,6 +197,19 @@ def test_translating_with_beam_1_takes_the_likeliest_piece(load: Callable[[str],
             target.append(int(step.logits[0, -1].argmax()))
         text = model.tokenizer.decode(target[len(model.tokens.target.before) :], skip_special_tokens=True)
         assert "".join(words).startswith(text.replace(" ", ""))
+
+
+def test_words_of_an_unspaced_translation_can_be_linked(tmp_path: Path) -> None:
+    FAMILIES["marian"](tmp_path)
+    model = load_huggingface(tmp_path, target_lang="zh", dtype=torch.float64)
+    text = "北京昨天我the house12キロ"
+    ids = torch.tensor([[model.tokens.start, *model.tokens.target.cut(text).ids, *model.tokens.target.after]])
+    with mock.patch.object(model.module, "generate", return_value=ids):
+        (words,) = model.translate([("北京",)])
+    assert "".join(words) == text.replace(" ", "")
+    assert {"the", "house12"} < set(words)
+    encoded = model.encode_pair(Pair(0, ("北京",), words))
+    assert set(encoded.target_word_of) - {NO_WORD} == set(range(len(words)))
 
 
 # What goes on the model comes off

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,9 @@ pytest.importorskip("transformers")
 from hf_tiny import FAMILIES, PROMPT, SPECIAL, train_sentencepiece, write_json
 from transformers.models.m2m_100 import modeling_m2m_100
 
+from align.models.cutters import SentencePieceCutter, word_cutter
 from align.models.hf_loading import load_huggingface
-from align.models.hf_tokenizers import JsonCutter, MosesBpeCutter, SentencePieceCutter, Side
+from align.models.hf_tokenizers import JsonCutter, MosesBpeCutter, Side
 from align.models.huggingface import HuggingFaceModel
 from align.models.subwords import NO_WORD
 from align.models.text import joined, restore, spaced
@@ -209,6 +211,8 @@ def test_a_piece_over_two_words_goes_with_most_of_its_characters(tmp_path: Path)
     train_sentencepiece(tmp_path / "m", user_defined_symbols=["昨天北", "京我"])
     side = Side(joined, SentencePieceCutter(tmp_path / "m", len), unknown=0)
     assert side.encode(("昨天", "北", "京", "我"))[1] == (NO_WORD, 0, 2)
+    bound = replace(side, ends=word_cutter(side.cut, True, "word"))
+    assert bound.encode(("昨天", "北", "京", "我"))[1] in ((0, 1, 2, 3), (NO_WORD, 0, 1, 2, 3))
 
 
 # FSMT
@@ -346,10 +350,49 @@ def test_unspaced_words_are_found_by_counting_characters(load: Load, family: str
     assert list(word_of) == expected
 
 
+@pytest.mark.parametrize("family", ["marian", "nllb", "mt5", "madlad"])
+@given(words=st.lists(st.text("abc我昨天北京キロé😀㌔", min_size=1, max_size=4), min_size=1, max_size=6))
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_pieces_that_end_at_words(load: Load, family: str, words: list[str]) -> None:
+    """The naive twin: each word as if alone, but with the mark of a beginning on the first and after Latin words."""
+    target = load(family).tokens.target
+    cut = target.cut
+    others = cut.continued()
+    expected: list[tuple[int, int]] = []
+    for i, word in enumerate(words):
+        spaced_off = i > 0 and words[i - 1][-1] in "abc" and word[0] in "abc"
+        pieces = (cut if i == 0 or spaced_off else others)(word)
+        expected += [
+            (id_, NO_WORD if piece == "▁" else i) for id_, piece in zip(pieces.ids, pieces.spelling, strict=True)
+        ]
+    side = replace(target, write=joined, unspaced=True, ends=word_cutter(cut, True, "word"), before=(), after=())
+    assert list(zip(*side.encode(words), strict=True)) == expected
+
+
+@pytest.mark.parametrize("family", ["marian", "mt5", "madlad"])
+def test_words_of_a_translation(load: Load, family: str) -> None:
+    target = load(family).tokens.target
+    assert target.words("the house 12") == ("the", "house", "12")
+    unspaced = replace(target, write=joined, unspaced=True)
+    text = "我昨天the house12 北京 é😀。"
+    words = unspaced.words(text)
+    assert "".join(words) == text.replace(" ", "")
+    assert {"the", "house12"} <= set(words)
+    assert len(words) > 5
+    assert unspaced.words("") == ()
+    pieces = unspaced.cut(text)
+    for begin, end in pieces.spans:  # no piece lies across words, save those of Latin words
+        assert any(text[begin:end].strip() in word for word in words)
+
+
 def test_json_and_sentencepiece_agree(load: Load) -> None:
     words = ("the", "walking", "x㌔y", "ﬁsh", "我", "１２", "naïve")
     first, second = load("t5").tokens.target, load("mt5").tokens.target
     assert first.encode(words) == second.encode(words)
+    bound = [
+        replace(side, write=joined, unspaced=True, ends=word_cutter(side.cut, True, "word")) for side in (first, second)
+    ]
+    assert bound[0].encode(words) == bound[1].encode(words)
 
 
 def test_pieces_that_the_model_lacks_are_unknown(tmp_path: Path) -> None:

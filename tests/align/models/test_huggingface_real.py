@@ -56,16 +56,17 @@ def error_rate(model: HuggingFaceModel, method: str, pooling: str) -> float:
 
 @pytest.mark.parametrize(
     ("layer", "position", "pooling", "expected"),
-    [(2, "awi", "piece", 0.272), (2, "awi", "word", 0.282), (4, "awo", "piece", 0.396)],
+    [(2, "awi", "piece", 0.228), (2, "awi", "word", 0.240), (4, "awo", "piece", 0.360)],
 )
 def test_attention(model: HuggingFaceModel, layer: int, position: str, pooling: str, expected: float) -> None:
     found = error_rate(model, f"attention:layer={layer}:position={position}", pooling)
     assert found == pytest.approx(expected, abs=0.003)
 
 
-def test_chinese_with_spaces(folder: Path) -> None:
-    model = load_huggingface(folder, unspaced="none")
-    assert error_rate(model, "attention:layer=2:position=awi", "piece") == pytest.approx(0.210, abs=0.003)
+@pytest.mark.parametrize(("options", "expected"), [({"unspaced": "none"}, 0.210), ({"piece_ends": "text"}, 0.272)])
+def test_chinese_with_spaces_and_with_free_pieces(folder: Path, options: dict[str, str], expected: float) -> None:
+    model = load_huggingface(folder, **options)
+    assert error_rate(model, "attention:layer=2:position=awi", "piece") == pytest.approx(expected, abs=0.003)
 
 
 def test_translation(model: HuggingFaceModel) -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from align.models.cutters import SentencePiece
 from align.models.subwords import (
-    SentencePiece,
     SubwordNmt,
     detect_input,
     joined_bpe,
@@ -16,6 +16,7 @@ from align.models.subwords import (
     whole_words,
     words_of_spans,
 )
+from align.models.text import joined, plain
 from data.errors import ModelError, UsageError
 
 
@@ -82,7 +83,7 @@ def spm(tmp_path_factory):
 def test_sentencepiece_by_characters(spm):
     # 1-, 2-, 3- and 4-byte characters, and digits that normalisation changes: spans count characters of the input.
     words = ("the", "é", "日本", "😀", "house１２", "old")
-    result = SentencePiece(spm)(words)
+    result = SentencePiece(spm, plain)(words)
     by_word = [
         "".join(p for p, w in zip(result.pieces, result.word_of, strict=True) if w == n) for n in range(len(words))
     ]
@@ -90,15 +91,19 @@ def test_sentencepiece_by_characters(spm):
 
 
 def test_sentencepiece_without_spaces(spm):
-    result = SentencePiece(spm, separator="")(("日", "本", "old"))
-    assert in_order(result.word_of, 3)
-    assert {0, 2} <= set(result.word_of)
+    words = ("日", "本", "old")
+    free = SentencePiece(spm, joined, unspaced=True, ends="text")(words)
+    assert (free.pieces, free.word_of) == (("▁日本", "o", "ld"), (0, 2, 2))
+    bound = SentencePiece(spm, joined, unspaced=True)(words)
+    assert (bound.pieces, bound.word_of) == (("▁日", "本", "o", "ld"), (0, 1, 2, 2))
+    with pytest.raises(UsageError, match="unknown value of piece ends"):
+        SentencePiece(spm, joined, unspaced=True, ends="words")
 
 
 @settings(deadline=None, max_examples=50)
 @given(words=st.lists(st.text(st.characters(exclude_characters=" \t\n\r", codec="utf-8"), min_size=1), max_size=6))
 def test_sentencepiece_pieces_stay_in_order(spm, words):
-    result = SentencePiece(spm)(words)
+    result = SentencePiece(spm, plain)(words)
     assert len(result.word_of) == len(result.pieces)
     assert in_order(result.word_of, len(words))
 
@@ -139,7 +144,7 @@ def test_subword_nmt_mistakes(codes):
 def test_sentencepiece_mistakes(tmp_path):
     (tmp_path / "broken").write_text("no model")
     with pytest.raises(ModelError, match="not a SentencePiece model"):
-        SentencePiece(tmp_path / "broken")
+        SentencePiece(tmp_path / "broken", plain)
 
 
 @pytest.mark.parametrize(
