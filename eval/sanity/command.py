@@ -183,9 +183,9 @@ def manipulate(
     from eval.compare_command import progress_bar
     from eval.sanity.manipulate import Search, conclusions, manipulation_row
     from eval.sanity.manipulate import manipulate as search_weights
-    from eval.sanity.patterns import check_units
+    from eval.sanity.patterns import check_names
 
-    asked = check_units(units.split(","), ("all", "layer"))
+    asked = check_names("unit", units.split(","), ("all", "layer"))
     search = Search(epsilon, steps, distance, seed)
     places = {"all": list(range(loaded.layers))} if "all" in asked else {}
     places |= {str(layer): [layer] for layer in range(loaded.layers)} if "layer" in asked else {}
@@ -201,3 +201,87 @@ def manipulate(
     first = opening(reader, "is there other attention that goes with the same predictions?")
     with write_atomically(output) as out:
         out.write(render_report(form, first, rows, conclusions(rows, epsilon)))
+
+
+METHODS = ",".join(
+    (
+        "attention:layer=-1:position=awo",
+        "vector-norm:layer=-1:position=awo",
+        "rollout:layer=-1:position=awo:scope=decoder",
+        "alti:layer=-1:position=awo:scope=decoder",
+        "gradient-norm:norm=l1",
+        "gradient-x-input:sign=signed",
+        "smoothgrad:samples=5:base=input",
+        "integrated-gradients:sign=signed:steps=8",
+        "integrated-gradients:baseline=unk:sign=signed:steps=8",
+        "lrp:attention=propagated:sign=signed",
+        "occlusion:baseline=zero:sign=signed",
+        "occlusion:baseline=unk:sign=signed",
+        "omission:sign=signed",
+    )
+)
+
+
+@sanity.command("methods")
+@text_and_model
+@click.option(
+    "--methods", "specs", default=METHODS, help="Names with options, as for `compare` (default: one a family)."
+)
+@click.option(
+    "--checks",
+    default="cascading,independent,invariance",
+    show_default=True,
+    help="Randomise weights cascading from the output, block by block; check what maps ought to withstand.",
+)
+@click.option("--samples", type=click.IntRange(1), default=5, show_default=True, help="Draws of noise.")
+@click.option(
+    "--radius",
+    type=click.FloatRange(0, min_open=True),
+    default=0.1,
+    show_default=True,
+    help="Size of the noise, as a share of the embeddings' root mean square.",
+)
+@click.option(
+    "--fade",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=0.5,
+    show_default=True,
+    help="The most that a word fades, for infidelity.",
+)
+@click.option("--fadings", type=click.IntRange(1), default=20, show_default=True, help="Draws of words that fade.")
+@result_options
+def check_methods(
+    model: ModelArguments,
+    text: Text,
+    reader: str,
+    specs: str,
+    checks: str,
+    samples: int,
+    radius: float,
+    fade: float,
+    fadings: int,
+    bootstrap: int,
+    seed: int,
+    form: Format,
+    output: str,
+    overwrite: bool,
+) -> None:
+    """Tell whether maps depend on the model, and hold what they promise.
+
+    Randomisation: Spearman's rho of word maps before and after weights are drawn anew. Invariance: how much maps change
+    when nothing changes for the model, or little; and how well they foretell what fading words cost.
+    """
+    loaded, pairs = load(model, text, output, overwrite)
+    from eval.faithfulness_report import usable
+    from eval.sanity.methods import check, report
+
+    methods, notes = usable(specs.split(","), loaded)
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
+    settings = {"samples": samples, "radius": radius, "fade": fade, "fadings": fadings, "seed": seed}
+    found = check(loaded, pairs, methods, checks.split(","), settings, text.batch_pieces, bootstrap)
+    for rows in found.values():
+        signed(rows, loaded, {"check": "methods", "pairs": len(pairs), **settings})
+    first = opening(reader, "do the maps of a method depend on the model, and hold what they promise?", methods)
+    with write_atomically(output) as out:
+        out.write(report(form, first, found))

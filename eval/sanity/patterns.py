@@ -49,7 +49,7 @@ def variants(model: TranslationModel, kinds: Sequence[str], units: Sequence[str]
     Raises:
         UsageError: an unknown kind or unit.
     """
-    check_units(units, UNITS)
+    check_names("unit", units, UNITS)
     places: list[tuple[int | None, int | None]] = [(None, None)] if "all" in units else []
     places += [(layer, None) for layer in range(model.layers)] if "layer" in units else []
     if "head" in units:
@@ -57,12 +57,12 @@ def variants(model: TranslationModel, kinds: Sequence[str], units: Sequence[str]
     return [Variant(kind, *place) for place in places for kind in kinds]
 
 
-def check_units(units: Sequence[str], known: Sequence[str]) -> Sequence[str]:
-    """`units`, all of which are known. Raises UsageError otherwise."""
-    for unit in units:
-        if unit not in known:
-            raise unknown_name("unit", unit, known)
-    return units
+def check_names(kind: str, names: Sequence[str], known: Sequence[str]) -> Sequence[str]:
+    """`names`, all of which are known. Raises UsageError otherwise."""
+    for name in names:
+        if name not in known:
+            raise unknown_name(kind, name, known)
+    return names
 
 
 def positional_mean(model: TranslationModel, batches: Iterable[Batch]) -> Tensor:
