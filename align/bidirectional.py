@@ -59,7 +59,7 @@ class Aligner:
                 "method": self.method,
                 **self.how.settings(),
                 "sym": combination(self.symmetrisation) if self.reverse else None,
-                "model": "+".join(f"{m.name}@{m.fingerprint[:8]}" for m in models),
+                "model": "+".join(m.identity for m in models),
             }
         )
 

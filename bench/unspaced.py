@@ -34,7 +34,7 @@ WAYS = {"--piece-ends text": {"piece_ends": "text"}, "default": {}, "--unspaced 
 @click.command()
 @click.argument("model", type=click.Path(exists=True, path_type=Path))
 @click.argument("gold", type=click.Path(exists=True, path_type=Path))
-@click.option("--methods", default="attention:layer=2:position=awi,vector-norm:layer=1", show_default=True)
+@click.option("--methods", default="attention:layer=2:position=awi,vector-norm:layer=1:position=awi", show_default=True)
 @click.option("--layer", default=2, show_default=True, help="Layer whose attention to lone marks is measured.")
 def main(model: Path, gold: Path, methods: str, layer: int) -> None:
     """Print a row for each way."""

@@ -148,8 +148,8 @@ def compare(
     systems = compare_methods(plan, loaded, reverse, pairs, progress_bar)
     _note_statuses(systems[0].run.aligned.values())
     settings = {
-        "model": f"{loaded.name}@{loaded.fingerprint[:8]}",
-        "reverse": f"{reverse.name}@{reverse.fingerprint[:8]}" if reverse else None,
+        "model": loaded.identity,
+        "reverse": reverse.identity if reverse else None,
         "pairs": len(pairs),
         "gold": f"{gold_format}{'+swap' if gold_swap else ''}",
     }

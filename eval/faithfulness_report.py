@@ -162,7 +162,7 @@ class Evaluation:
             "targets": plan.targets or "all",
             "random": plan.random_orders,
             "seed": plan.seed,
-            "model": f"{self.model.name}@{self.model.fingerprint[:8]}",
+            "model": self.model.identity,
             "pairs": pairs,
         }
         return signature(settings)

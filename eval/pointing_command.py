@@ -145,7 +145,7 @@ def _rows(model: TranslationModel, methods: Sequence[Method], posed: Posed, resa
 
     rows = score(model, methods, posed, resamples, seed)
     full = {method.label: str(method) for method in methods}
-    name = f"{model.name}@{model.fingerprint[:8]}"
+    name = model.identity
     return [
         {**row, "signature": signature({"method": full.get(str(row["method"]), row["method"]), "model": name})}
         for row in rows

@@ -88,10 +88,16 @@ class TranslationModel(ABC):
     heads: int  # H
     width: int  # D of the source word embeddings
     pad: int
+    written = ""  # how text is written for it, where that is not word by word with spaces
     device: torch.device
     dtype: torch.dtype
     pad_left = False
     batched_rows = True  # whether gradients of many target rows can go back in one batched pass
+
+    @property
+    def identity(self) -> str:
+        """What signatures call it: name, weights, and how its text is written."""
+        return ",".join(filter(None, (f"{self.name}@{self.fingerprint[:8]}", self.written)))
 
     @abstractmethod
     def encode_pair(self, pair: Pair) -> Encoded:

@@ -115,10 +115,10 @@ class SentencePiece:
         self, model: Path, write: Callable[[Sequence[str]], Text], unspaced: bool = False, ends: str = "word"
     ) -> None:
         self._cut, self._write, self.unspaced = SentencePieceCutter(model), write, unspaced
-        self._ends = word_cutter(self._cut, unspaced, ends)
+        self.ends = word_cutter(self._cut, unspaced, ends)
 
     def __call__(self, tokens: Sequence[str]) -> Segmented:
-        pieces, word_of = cut_words(self._write(tokens), self._cut, self._ends)
+        pieces, word_of = cut_words(self._write(tokens), self._cut, self.ends)
         return Segmented(tuple(tokens), tuple(pieces.spelling), tuple(word_of))
 
     def words(self, text: str) -> tuple[str, ...]:
@@ -135,3 +135,12 @@ def word_cutter(cut: Cutter, unspaced: bool, ends: str) -> WordCutter | None:
     if ends not in PIECE_ENDS:
         raise unknown_name("value of piece ends", ends, PIECE_ENDS)
     return WordCutter(cut, cut.continued()) if unspaced and ends == "word" else None
+
+
+def written(source: object, target: object) -> str:
+    """Which sides are unspaced and where their pieces end, such as `unspaced=source,ends=word`; empty for none."""
+    sides = {name: side for name, side in (("source", source), ("target", target)) if getattr(side, "unspaced", False)}
+    if not sides:
+        return ""
+    ends = "word" if all(getattr(side, "ends", None) for side in sides.values()) else "text"
+    return f"unspaced={'both' if len(sides) == 2 else next(iter(sides))},ends={ends}"

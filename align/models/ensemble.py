@@ -37,6 +37,7 @@ class Ensemble(TranslationModel):
         self.members = members
         self.name = ":".join(member.name for member in members)
         self.fingerprint = hashlib.sha256("".join(member.fingerprint for member in members).encode()).hexdigest()
+        self.written = first.written
         self.layers, self.heads, self.pad = first.layers, first.heads, first.pad
         self.device, self.dtype, self.pad_left = first.device, first.dtype, first.pad_left
         self.width = sum(member.width for member in members)

@@ -10,7 +10,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from align.models.base import BASELINES, Encoded, TranslationModel
-from align.models.cutters import SentencePiece
+from align.models.cutters import SentencePiece, written
 from align.models.fairseq_languages import read_around
 from align.models.inside import Sublayer, Sublayers
 from align.models.subwords import BPE_MARK, NO_WORD, SPM_MARK, joined_bpe, joined_spm
@@ -57,6 +57,7 @@ class FairseqModel(TranslationModel):
         self.source_dictionary, self.target_dictionary = source_dictionary, target_dictionary
         self.segment_source, self.segment_target = segment_source, segment_target
         self.name, self.fingerprint = name, fingerprint
+        self.written = written(segment_source, segment_target)
         self.around = around or read_around({}, source_dictionary, target_dictionary, (None, None), Path())
         encoder: Any = self.module.encoder
         decoder: Any = self.module.decoder

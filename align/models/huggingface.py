@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 
 from align.models.base import BASELINES, Encoded, TranslationModel
+from align.models.cutters import written
 from align.models.inside import Sublayer, Sublayers
 from align.models.subwords import NO_WORD
 from data.errors import ModelError, unknown_name
@@ -45,6 +46,7 @@ class HuggingFaceModel(TranslationModel):
         self.module = module.eval().requires_grad_(False)
         self.tokens, self.tokenizer = tokens, tokenizer
         self.name, self.fingerprint = name, fingerprint
+        self.written = written(tokens.source, tokens.target)
         self._encoder, self._decoder = self.module.get_encoder(), self.module.get_decoder()
         cross = self.sublayers().cross
         self.layers, self.heads = len(cross), cross[0].heads

@@ -94,7 +94,7 @@ def signed(rows: Sequence[dict[str, object]], model: TranslationModel, settings:
     """Put the signature into every row."""
     from align.signature import signature
 
-    line = signature({**settings, "model": f"{model.name}@{model.fingerprint[:8]}"})
+    line = signature({**settings, "model": model.identity})
     for row in rows:
         row["signature"] = line
 

@@ -59,16 +59,17 @@ def chinese(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "crossing"),
+    ("options", "crossing", "written"),
     [
-        ({}, False),
-        ({"piece_ends": "text"}, True),
-        ({"unspaced": "none"}, False),
-        ({"unspaced": "target"}, False),
+        ({}, False, ",unspaced=source,ends=word"),
+        ({"piece_ends": "text"}, True, ",unspaced=source,ends=text"),
+        ({"unspaced": "none"}, False, ""),
+        ({"unspaced": "target"}, False, ",unspaced=target,ends=word"),
     ],
 )
-def test_fairseq_models_with_sentencepiece_of_unspaced_text(chinese, options, crossing):
+def test_fairseq_models_with_sentencepiece_of_unspaced_text(chinese, options, crossing, written):
     model = load_model(chinese, LoadOptions(Side("zh"), Side("en"), **options))
+    assert model.identity == f"model.pt@{model.fingerprint[:8]}{written}"
     words = ("我", "昨天", "到", "北京")
     source = model.segment_source(words)
     assert ("天到" in source.pieces) == crossing
