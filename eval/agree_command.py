@@ -21,7 +21,7 @@ from eval.tables import Format, render
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from align.models.base import Encoded
+    from align.models.base import Encoded, TranslationModel
     from data.links import GoldAlignment
     from eval.agreement import Agreement
     from eval.compare import Run
@@ -99,36 +99,39 @@ def agree(
     if plot is not None and Path(plot).suffix not in (".png", ".svg", ".pdf"):
         raise UsageError(f"{plot}: the name must end in .png, .svg or .pdf")
     loaded, pairs = load(model, text, output, overwrite)
-    from align.extract import Extraction
-    from eval.agreement import pair_rows
-    from eval.compare import planned_passes, run_methods
-    from eval.compare_command import progress_bar
-    from eval.faithfulness_report import usable
-    from eval.purpose import measured
-
-    found, notes = usable(methods.split(","), loaded)
-    for note in notes:
-        click.echo(f"note: {note}", err=True)
-    if len(found) < 2:
-        raise UsageError("agreement needs at least two methods")
     reference = None if gold is None else _gold(gold, gold_format, gold_one_based, gold_swap, pairs)
-    advance = progress_bar(planned_passes(pairs, found))
-    runs = run_methods(loaded, pairs, found, [Extraction()], text.batch_pieces, advance)
-    labels, kinds = [run.method.label for run in runs], [measured(run.method) for run in runs]
-    agreements = [_sentence(runs, pair, top) for pair in pairs]
-    rows = pair_rows(labels, agreements, bootstrap, seed)
-    signed(rows, loaded, {"check": "agree", "pairs": len(pairs), "top": top, "seed": seed})
-    report = _Report(labels, kinds, measure, rows, agreements, bootstrap, seed)
-    aer = None if reference is None else report.with_gold(runs, pairs, reference)
+    runs = _runs(loaded, pairs, methods, text.batch_pieces)
+    report = _Report(runs, pairs, measure, top, bootstrap, seed)
+    signed(report.rows, loaded, {"check": "agree", "pairs": len(pairs), "top": top, "seed": seed})
+    first = opening(reader, ASKED, [run.method for run in runs])
     with write_atomically(output) as out:
-        out.write(report.render(form, opening(reader, ASKED, [run.method for run in runs]), aer))
+        out.write(report.render(form, first, None if reference is None else report.with_gold(reference)))
     if sentences is not None:
         with write_atomically(sentences) as out:
-            out.write(render(report.by_sentence(pairs), "tsv"))
+            out.write(render(report.by_sentence(), "tsv"))
     if plot is not None:
         from eval.agreement_plot import draw
 
         draw(report.labels, report.table, measure, plot)
+
+
+def _runs(model: TranslationModel, pairs: Sequence[Encoded], specs: str, batch_pieces: int) -> list[Run]:
+    """The maps of the methods that the model has what it needs for.
+
+    Raises:
+        UsageError: fewer than two methods.
+    """
+    from align.extract import Extraction
+    from eval.compare import planned_passes, run_methods
+    from eval.compare_command import progress_bar
+    from eval.faithfulness_report import usable
+
+    found, notes = usable(specs.split(","), model)
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
+    if len(found) < 2:
+        raise UsageError("agreement needs at least two methods")
+    return run_methods(model, pairs, found, [Extraction()], batch_pieces, progress_bar(planned_passes(pairs, found)))
 
 
 def _sentence(runs: Sequence[Run], pair: Encoded, top: int) -> Agreement:
@@ -157,22 +160,18 @@ class _Report:
     """Tables of what was found."""
 
     def __init__(
-        self,
-        labels: Sequence[str],
-        kinds: Sequence[str],
-        measure: str,
-        rows: list[dict[str, object]],
-        agreements: Sequence[Agreement],
-        resamples: int,
-        seed: int,
+        self, runs: Sequence[Run], pairs: Sequence[Encoded], measure: str, top: int, resamples: int, seed: int
     ) -> None:
-        from eval.agreement import kind_rows, matrix, order
+        from eval.agreement import kind_rows, matrix, order, pair_rows
+        from eval.purpose import measured
 
-        self.labels, self.measure, self.rows, self.agreements = labels, measure, rows, agreements
-        self.table = matrix(labels, rows, measure)
+        self.runs, self.pairs, self.measure, self.resamples, self.seed = runs, pairs, measure, resamples, seed
+        self.labels = [run.method.label for run in runs]
+        self.agreements = [_sentence(runs, pair, top) for pair in pairs]
+        self.rows = pair_rows(self.labels, self.agreements, resamples, seed)
+        self.table = matrix(self.labels, self.rows, measure)
         self.order = order(self.table, measure)
-        self.kinds = kind_rows(kinds, agreements, measure, resamples, seed)
-        self.resamples, self.seed = resamples, seed
+        self.kinds = kind_rows([measured(run.method) for run in runs], self.agreements, measure, resamples, seed)
 
     def heat_map(self) -> list[dict[str, object]]:
         """The clustered table as rows of text, methods numbered in their order."""
@@ -182,9 +181,7 @@ class _Report:
             for number, a in enumerate(self.order, 1)
         ]
 
-    def with_gold(
-        self, runs: Sequence[Run], pairs: Sequence[Encoded], gold: Mapping[int, GoldAlignment]
-    ) -> list[dict[str, object]]:
+    def with_gold(self, gold: Mapping[int, GoldAlignment]) -> list[dict[str, object]]:
         """AER of each method, and over sentences Spearman's rho of 1 - AER with its mean agreement with the others."""
         import numpy as np
 
@@ -193,8 +190,8 @@ class _Report:
 
         rows: list[dict[str, object]] = []
         sign = -1.0 if self.measure == "jsd" else 1.0
-        for number, run in enumerate(runs):
-            stats = [sentence_stats(run.aligned[pair.pair.id].links, gold[pair.pair.id]) for pair in pairs]
+        for number, run in enumerate(self.runs):
+            stats = [sentence_stats(run.aligned[pair.pair.id].links, gold[pair.pair.id]) for pair in self.pairs]
             points = []
             for one, found in zip(stats, self.agreements, strict=True):
                 others = np.delete(found.mean(self.measure)[number], number)
@@ -206,14 +203,14 @@ class _Report:
             rows.append(row | {"rho": rho, "rho_low": low, "rho_high": high, "sentences": len(points)})
         return sorted(rows, key=lambda row: (row["aer"] is None, row["aer"]))
 
-    def by_sentence(self, pairs: Sequence[Encoded]) -> list[dict[str, object]]:
+    def by_sentence(self) -> list[dict[str, object]]:
         """Every measure of every two methods on every sentence."""
         from itertools import combinations
 
         from eval.agreement import MEASURES
 
         rows: list[dict[str, object]] = []
-        for pair, found in zip(pairs, self.agreements, strict=True):
+        for pair, found in zip(self.pairs, self.agreements, strict=True):
             means = {measure: found.mean(measure) for measure in MEASURES}
             for a, b in combinations(range(len(self.labels)), 2):
                 row: dict[str, object] = {"line": pair.pair.id + 1, "method": self.labels[a], "other": self.labels[b]}

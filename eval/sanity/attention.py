@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from align.models.base import Batch, Encoded, TranslationModel
     from data.bitext import Pair
+    from eval.bootstrap import MeanInterval
     from eval.quality import Quality
     from eval.sanity.patterns import Variant
 
@@ -116,22 +117,25 @@ def attention_rows(
         if clean is not None and patterns.possible(variant.kind, free=True):
             quality = replaced_quality(model, text, variant, patterns)
             advance(len(text))
-        low = interval.value if interval.low is None else interval.low
-        rows.append(
-            {
-                "attention": variant.kind,
-                "layer": variant.layer,
-                "head": variant.head,
-                "loss": interval.value,
-                "loss_low": interval.low,
-                "loss_high": interval.high,
-                "kept": sum(o.kept for o in found) / max(1, sum(o.pieces for o in found)),
-                "bleu_loss": clean.bleu - quality.bleu if clean and quality else None,
-                "chrf_loss": clean.chrf - quality.chrf if clean and quality else None,
-                "matters": low is not None and low > least,
-            }
-        )
+        row = _row(variant, found, interval, least)
+        row["bleu_loss"] = clean.bleu - quality.bleu if clean and quality else None
+        row["chrf_loss"] = clean.chrf - quality.chrf if clean and quality else None
+        rows.append(row)
     return sorted(rows, key=lambda row: (row["head"] is not None, row["layer"] is not None, -_number(row["loss"])))
+
+
+def _row(variant: Variant, found: Sequence[Outcome], interval: MeanInterval, least: float) -> dict[str, object]:
+    low = interval.value if interval.low is None else interval.low  # no interval without resamples
+    return {
+        "attention": variant.kind,
+        "layer": variant.layer,
+        "head": variant.head,
+        "loss": interval.value,
+        "loss_low": interval.low,
+        "loss_high": interval.high,
+        "kept": sum(o.kept for o in found) / max(1, sum(o.pieces for o in found)),
+        "matters": low is not None and low > least,
+    }
 
 
 def _number(value: object) -> float:
