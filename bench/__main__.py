@@ -2,93 +2,91 @@
 
 from __future__ import annotations
 
-import statistics
-import time
+import platform
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import torch
 
-from align.methods import make_method
-from align.models.base import plan_batches
 from align.models.load import LoadOptions, load_model
-from align.pipeline import BATCH_PIECES
-from bench.naive import gradient_x_input
-from data.bitext import read_bitext
+from bench.gradients import attention, gradients
+from bench.inseq import inseq
+from bench.links import links
+from bench.resources import memory, startup
+from data.bitext import Pair, read_bitext
+from data.demo import held_out
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from align.models.base import Encoded, TranslationModel
+PARTS = ("gradients", "attention", "links", "startup", "memory", "inseq")
+FILE = click.Path(exists=True, path_type=Path)
 
 
 @click.command()
-@click.option("-m", "--model", required=True, type=click.Path(exists=True, path_type=Path))
-@click.option("-s", "--source", required=True, type=click.Path(exists=True, path_type=Path))
-@click.option("-t", "--target", required=True, type=click.Path(exists=True, path_type=Path))
+@click.argument("parts", nargs=-1, type=click.Choice(PARTS))
+@click.option("-m", "--model", type=FILE, help="A fairseq checkpoint (default: the model of the demo, and its text).")
+@click.option("-s", "--source", type=FILE)
+@click.option("-t", "--target", type=FILE)
 @click.option("--pairs", default=60, show_default=True, help="Pairs, taken evenly from the text.")
 @click.option("--rounds", default=3, show_default=True, help="Rounds; each runs every contender once.")
 @click.option("--threads", type=click.IntRange(1), help="CPU threads.")
-def bench(model: Path, source: Path, target: Path, pairs: int, rounds: int, threads: int | None) -> None:
-    """Gradient x input against one-sentence, one-backward-per-piece code, and against a bare forward pass."""
+@click.option("--quick", is_flag=True, help="12 pairs, one round, no SmoothGrad, small corpora: under 3 minutes.")
+@click.option("--inseq-python", type=FILE, help="Python of an environment with inseq, for the part `inseq`.")
+@click.option("--inseq-batch", default=8, show_default=True, help="Batch size of inseq.")
+@click.option("--hf-model", type=FILE, help="Hugging Face folder, for the part `inseq`; its text is -s and -t.")
+def bench(
+    parts: tuple[str, ...],
+    model: Path | None,
+    source: Path | None,
+    target: Path | None,
+    pairs: int,
+    rounds: int,
+    threads: int | None,
+    quick: bool,
+    inseq_python: Path | None,
+    inseq_batch: int,
+    hf_model: Path | None,
+) -> None:
+    """Measure PARTS, by default all but `inseq`, which needs --inseq-python and --hf-model."""
     if threads:
         torch.set_num_threads(threads)
-    loaded = load_model(model, LoadOptions())
-    text = list(read_bitext(source, target))
-    encoded = [loaded.encode_pair(pair) for pair in text[:: max(1, len(text) // pairs)][:pairs]]
-    contenders = {
-        "naive gradient x input": lambda: [gradient_x_input(loaded, pair) for pair in encoded],
-        "gradient x input": lambda: score(loaded, encoded, "gradient-x-input:sign=signed"),
-        "attention": lambda: score(loaded, encoded, "attention"),
-        "bare forward pass": lambda: forward(loaded, encoded),
-    }
-    times = measure(contenders, rounds)
-    slowest = times["naive gradient x input"]
-    for name, seconds in times.items():
-        print(f"{name:25s} {1000 * seconds / len(encoded):8.2f} ms a pair  {slowest / seconds:8.2f} x naive")
-    worst = largest_difference(loaded, encoded)
-    print(f"largest difference between naive and batched scores, relative to the largest score: {worst:.1e}")
+    pairs, rounds = (min(pairs, 12), 1) if quick else (pairs, rounds)
+    print(
+        f"{platform.processor() or platform.machine()}, {torch.get_num_threads()} threads, PyTorch {torch.__version__}"
+    )
+    chosen = parts or PARTS[:-1]
+    text = _text(source, target)
+    if {"gradients", "attention", "memory"} & set(chosen):
+        file = model or Path(str(files("data.demo") / "model" / "de-en.pt"))
+        loaded = load_model(file, LoadOptions())
+        encoded = [pair for pair in map(loaded.encode_pair, _some(text, pairs)) if pair.status == "ok"]
+    for part in chosen:
+        print(part)
+        match part:
+            case "gradients":
+                gradients(loaded, encoded, rounds, smooth=not quick)
+            case "attention":
+                attention(loaded, encoded, 5 * rounds)
+            case "links":
+                links(50_000 if quick else 1_000_000, rounds)
+            case "startup":
+                startup(5)
+            case "memory":
+                memory(file, text, (500, 5000) if quick else (1000, 10_000, 100_000))
+            case "inseq":
+                if inseq_python is None or hf_model is None:
+                    raise click.UsageError("inseq needs --inseq-python and --hf-model")
+                peer = load_model(hf_model, LoadOptions())
+                inseq(inseq_python, hf_model, peer, _some(text, pairs), rounds, inseq_batch)
 
 
-def measure(contenders: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Median seconds of each contender; rounds alternate, so that noise hits all alike."""
-    for run in contenders.values():
-        run()
-    times: dict[str, list[float]] = {name: [] for name in contenders}
-    for _ in range(rounds):
-        for name, run in contenders.items():
-            start = time.perf_counter()
-            run()
-            times[name].append(time.perf_counter() - start)
-    return {name: statistics.median(values) for name, values in times.items()}
+def _text(source: Path | None, target: Path | None) -> list[Pair]:
+    if source and target:
+        return list(read_bitext(source, target))
+    return [Pair(number, pair.source, pair.target) for number, pair in enumerate(held_out(300))]
 
 
-def score(model: TranslationModel, pairs: Sequence[Encoded], spec: str) -> dict[int, torch.Tensor]:
-    """Scores [T, S] of each pair, by its id."""
-    method, result = make_method(spec), {}
-    for group in plan_batches(pairs, BATCH_PIECES):
-        batch = model.batch(group)
-        with torch.no_grad():
-            scores = method.scores(model, batch)
-        result.update({pair.pair.id: scores[n, : len(pair.target), : len(pair.source)] for n, pair in enumerate(group)})
-    return result
-
-
-@torch.no_grad()
-def forward(model: TranslationModel, pairs: Sequence[Encoded]) -> None:
-    """Encoder and decoder without the output layer, one batch after the other."""
-    for group in plan_batches(pairs, BATCH_PIECES):
-        batch = model.batch(group)
-        model.decode(batch, model.encode(batch, model.embed(batch)))
-
-
-def largest_difference(model: TranslationModel, pairs: Sequence[Encoded]) -> float:
-    """How far the batched scores are from the naive ones."""
-    ours = score(model, pairs, "gradient-x-input:sign=signed")
-    naive = {pair.pair.id: gradient_x_input(model, pair) for pair in pairs}
-    scale = max(float(rows.abs().max()) for rows in naive.values())
-    return max(float((ours[key] - rows).abs().max()) for key, rows in naive.items()) / scale
+def _some(text: list[Pair], count: int) -> list[Pair]:
+    return text[:: max(1, len(text) // count)][:count]
 
 
 if __name__ == "__main__":
