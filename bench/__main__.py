@@ -10,6 +10,7 @@ import click
 import torch
 
 from align.models.load import LoadOptions, load_model
+from bench.agreement import precision, samples
 from bench.gradients import attention, gradients
 from bench.inseq import inseq
 from bench.links import links
@@ -17,7 +18,8 @@ from bench.resources import memory, startup
 from data.bitext import Pair, read_bitext
 from data.demo import held_out
 
-PARTS = ("gradients", "attention", "links", "startup", "memory", "inseq")
+PARTS = ("gradients", "attention", "links", "startup", "memory", "precision", "samples", "inseq")
+USUAL = PARTS[:-2]
 FILE = click.Path(exists=True, path_type=Path)
 
 
@@ -46,16 +48,16 @@ def bench(
     inseq_batch: int,
     hf_model: Path | None,
 ) -> None:
-    """Measure PARTS, by default all but `inseq`, which needs --inseq-python and --hf-model."""
+    """Measure PARTS, by default all but `samples`, which takes long, and `inseq`, which needs an environment of its own."""
     if threads:
         torch.set_num_threads(threads)
     pairs, rounds = (min(pairs, 12), 1) if quick else (pairs, rounds)
     print(
         f"{platform.processor() or platform.machine()}, {torch.get_num_threads()} threads, PyTorch {torch.__version__}"
     )
-    chosen = parts or PARTS[:-1]
+    chosen = parts or USUAL
     text = _text(source, target)
-    if {"gradients", "attention", "memory"} & set(chosen):
+    if set(chosen) - {"links", "startup", "inseq"}:
         file = model or Path(str(files("data.demo") / "model" / "de-en.pt"))
         loaded = load_model(file, LoadOptions())
         encoded = [pair for pair in map(loaded.encode_pair, _some(text, pairs)) if pair.status == "ok"]
@@ -72,6 +74,10 @@ def bench(
                 startup(5)
             case "memory":
                 memory(file, text, (500, 5000) if quick else (1000, 10_000, 100_000))
+            case "precision":
+                precision(file, _some(text, pairs), rounds)
+            case "samples":
+                samples(loaded, _some(text, pairs))
             case "inseq":
                 if inseq_python is None or hf_model is None:
                     raise click.UsageError("inseq needs --inseq-python and --hf-model")

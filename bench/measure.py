@@ -33,7 +33,7 @@ def print_ratios(times: Mapping[str, float], units: int, unit: str, base: str) -
 
 
 class Products(TorchDispatchMode):
-    """Counts the floating-point operations of matrix products that run inside, a multiplication and an addition as two."""
+    """Counts the operations of matrix products that run inside: a multiplication and an addition are two."""
 
     def __init__(self) -> None:
         super().__init__()
