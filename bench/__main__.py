@@ -48,7 +48,7 @@ def bench(
     inseq_batch: int,
     hf_model: Path | None,
 ) -> None:
-    """Measure PARTS, by default all but `samples`, which takes long, and `inseq`, which needs an environment of its own."""
+    """Measure PARTS, by default all but `samples`, which is long, and `inseq`, which needs its own environment."""
     if threads:
         torch.set_num_threads(threads)
     pairs, rounds = (min(pairs, 12), 1) if quick else (pairs, rounds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from align.extract import Extraction
@@ -27,7 +28,7 @@ def precision(file: Path, pairs: Sequence[Pair], rounds: int) -> None:
     models = {name: load_model(file, replace(LoadOptions(), dtype=name)) for name in ("float32", "bfloat16")}
     for spec in ("attention:layer=-1", "gradient-x-input:sign=positive"):
         times = measure(
-            {f"{spec} {name}": (lambda model=model: _links(model, pairs, spec)) for name, model in models.items()},
+            {f"{spec} {name}": partial(_links, model, pairs, spec) for name, model in models.items()},
             rounds,
         )
         print_ratios(times, len(pairs), "pair", f"{spec} float32")
