@@ -34,21 +34,23 @@ class Aligner:
     symmetrisation: str = "grow-diag-final-and"
     batch_pieces: int = BATCH_PIECES
     most_unknown: float = MOST_UNKNOWN
+    reverse_method: Method | None = None  # where it is not `method`
 
     def align(self, pairs: Iterable[Pair]) -> Iterator[Aligned]:
         """Alignments in the order of `pairs`, source word first, in constant memory."""
         if self.reverse is None:
-            yield from self._one(self.forward, pairs)
+            yield from self._one(self.forward, self.method, pairs)
             return
         how = combination(self.symmetrisation)
         straight, turned = tee(pairs)
         swapped = (Pair(pair.id, pair.target, pair.source) for pair in turned)
-        both = zip(self._one(self.forward, straight), self._one(self.reverse, swapped), strict=True)
-        for ours, theirs in both:
+        forward = self._one(self.forward, self.method, straight)
+        reverse = self._one(self.reverse, self.reverse_method or self.method, swapped)
+        for ours, theirs in zip(forward, reverse, strict=True):
             yield _combined(ours, theirs, how)
 
-    def _one(self, model: TranslationModel, pairs: Iterable[Pair]) -> Iterator[Aligned]:
-        return align_pairs(model, pairs, self.method, self.how, self.batch_pieces, self.most_unknown)
+    def _one(self, model: TranslationModel, method: Method, pairs: Iterable[Pair]) -> Iterator[Aligned]:
+        return align_pairs(model, pairs, method, self.how, self.batch_pieces, self.most_unknown)
 
     @property
     def signature(self) -> str:
@@ -57,6 +59,7 @@ class Aligner:
         return signature(
             {
                 "method": self.method,
+                "reverse-method": self.reverse_method,
                 **self.how.settings(),
                 "sym": combination(self.symmetrisation) if self.reverse else None,
                 "model": "+".join(m.identity for m in models),

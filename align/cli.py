@@ -14,6 +14,7 @@ from data.errors import AlignError, unknown_name
 COMMANDS = {
     "agree": ("eval.agree_command:agree", "Compare the maps of all methods with each other."),
     "batch": ("align.batch_command:batch", "Align whole corpora: stopped, resumed, spread over machines."),
+    "choose": ("align.choose_command:choose_command", "Choose a method or layer without gold, by both directions."),
     "compare": ("eval.compare_command:compare", "Rank every method and layer of a model by AER against gold."),
     "convert": ("data.commands:convert", "Convert alignment files between formats."),
     "demo": ("eval.demo_command:demo", "Compare methods on the text and models that ship with the package."),

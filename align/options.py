@@ -207,7 +207,10 @@ def method_options(command: F) -> F:
             "--method",
             default="attention:position=awi",
             show_default=True,
-            help="Method and options, such as `smoothgrad:samples=10`; `compare` tells which suits a model.",
+            help="Method and options, such as `lrp:sign=absolute`; `compare` or `choose` tells which suits a model.",
+        ),
+        click.option(
+            "--reverse-method", metavar="SPEC", help="The method of --reverse-model where it differs from --method."
         ),
         click.option(
             "--pooling",

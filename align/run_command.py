@@ -22,6 +22,9 @@ from align.options import (
     read_sources,
     text_options,
 )
+from align.progress import progress_bar
+from align.specs import is_auto
+from data.bitext import read_joint
 from data.errors import UsageError
 from data.links import format_links
 from data.streams import check_paths, write_atomically, write_bytes_atomically
@@ -38,6 +41,14 @@ if TYPE_CHECKING:
 @model_options
 @text_options
 @method_options
+@click.option("--tune-on", metavar="FILE", help="`source ||| target` lines to choose on (default: the text itself).")
+@click.option(
+    "--tune-pairs",
+    type=click.IntRange(1),
+    default=100,
+    show_default=True,
+    help="How many pairs to choose on where the method or an option of it is `auto` (see `nmt-align choose`).",
+)
 @click.option("--translate", is_flag=True, help="Let the model translate --source first, and align its translations.")
 @click.option("--beam", type=click.IntRange(1), default=5, show_default=True, help="Beam of --translate.")
 @click.option(
@@ -60,8 +71,11 @@ def run(
     tsv: str | None,
     columns: str,
     method: str,
+    reverse_method: str | None,
     pooling: str,
     symmetrisation: str,
+    tune_on: str | None,
+    tune_pairs: int,
     translate: bool,
     beam: int,
     translations: str | None,
@@ -88,7 +102,14 @@ def run(
         check_paths((source, target, joint, tsv), path, overwrite=overwrite)
     if translate != (translations is not None):
         raise UsageError("--translate and --translations FILE belong together: links need the words they count")
+    if is_auto(method) and (reverse_method is not None or (translate and tune_on is None)):
+        raise UsageError("--method auto chooses --reverse-method too, and with --translate needs --tune-on")
+    if not is_auto(method) and tune_on is not None:
+        raise UsageError("--tune-on is for --method auto, or an option of it that is auto")
+    if reverse_method is not None and model.reverse_model is None:
+        raise UsageError("--reverse-method needs --reverse-model")
     from align.bidirectional import Aligner
+    from align.choose import settle
     from align.methods import make_method
     from align.models.load import load_model
 
@@ -97,7 +118,15 @@ def run(
     forward = load_model(model.model, options)
     reverse = load_model(model.reverse_model, options.swapped()) if model.reverse_model else None
     how = extraction(pooling, extractor, threshold, eos, punctuation)
-    aligner = Aligner(forward, reverse, make_method(method), how, symmetrisation, batch_pieces, max_unknown)
+    if is_auto(method):
+        on = None if tune_on is None else read_joint(tune_on)
+        choice, pairs = settle(method, forward, reverse, pairs, on, tune_pairs, how, progress_bar)
+        ours, theirs = choice.method, choice.reverse_method
+        click.echo(f"chosen by agreement ({choice.agreement:.3f}): {ours}; {theirs} for --reverse-model", err=True)
+    else:
+        ours, theirs = make_method(method), make_method(reverse_method or method)
+    other = theirs if theirs != ours else None
+    aligner = Aligner(forward, reverse, ours, how, symmetrisation, batch_pieces, max_unknown, other)
     statuses: Counter[str] = Counter()
     # By name, as `align.cli` finds its commands: this package imports nothing of `eval`.
     page = import_module("eval.report.files").RunReport() if report else None

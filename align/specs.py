@@ -9,6 +9,13 @@ from typing import Any
 
 from data.errors import UsageError, printable, unknown_name
 
+AUTO = "auto"
+
+
+def is_auto(spec: str) -> bool:
+    """Whether a method, or an option of it, is to be chosen (`align.choose`)."""
+    return re.fullmatch(rf"{AUTO}(\(.*\))?", spec) is not None or f"={AUTO}" in spec
+
 
 def parse_options(kind: type, spec: str) -> dict[str, Any]:
     """The options that `spec` gives, as the fields of the dataclass `kind` want them; the name is not looked at.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from align.options import ModelArguments
+from align.specs import split_list
 from data.errors import UsageError
 from data.links import FORMATS as LINK_FORMATS
 from data.links import read_gold
@@ -21,10 +22,10 @@ from eval.tables import Format, render
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from align.many import Run
     from align.models.base import Encoded, TranslationModel
     from data.links import GoldAlignment
     from eval.agreement import Agreement
-    from eval.compare import Run
 
 METHODS = ",".join(
     (
@@ -122,11 +123,11 @@ def _runs(model: TranslationModel, pairs: Sequence[Encoded], specs: str, batch_p
         UsageError: fewer than two methods.
     """
     from align.extract import Extraction
-    from eval.compare import planned_passes, run_methods
-    from eval.compare_command import progress_bar
+    from align.many import planned_passes, run_methods
+    from align.progress import progress_bar
     from eval.faithfulness_report import usable
 
-    found, notes = usable(specs.split(","), model)
+    found, notes = usable(split_list(specs), model)
     for note in notes:
         click.echo(f"note: {note}", err=True)
     if len(found) < 2:
@@ -163,7 +164,6 @@ class _Report:
         self, runs: Sequence[Run], pairs: Sequence[Encoded], measure: str, top: int, resamples: int, seed: int
     ) -> None:
         from eval.agreement import kind_rows, matrix, order, pair_rows
-        from eval.purpose import measured
 
         self.runs, self.pairs, self.measure, self.resamples, self.seed = runs, pairs, measure, resamples, seed
         self.labels = [run.method.label for run in runs]
@@ -171,7 +171,7 @@ class _Report:
         self.rows = pair_rows(self.labels, self.agreements, resamples, seed)
         self.table = matrix(self.labels, self.rows, measure)
         self.order = order(self.table, measure)
-        self.kinds = kind_rows([measured(run.method) for run in runs], self.agreements, measure, resamples, seed)
+        self.kinds = kind_rows([run.method.measured for run in runs], self.agreements, measure, resamples, seed)
 
     def heat_map(self) -> list[dict[str, object]]:
         """The clustered table as rows of text, methods numbered in their order."""

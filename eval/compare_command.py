@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +14,7 @@ from align.options import (
     read_pairs,
     text_options,
 )
+from align.progress import progress_bar
 from align.specs import split_list
 from data.links import FORMATS as LINK_FORMATS
 from data.links import GoldAlignment, read_gold
@@ -23,8 +23,6 @@ from eval.options import result_options
 from eval.tables import Format, render
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from align.models.base import TranslationModel
     from data.bitext import Pair
 
@@ -181,15 +179,6 @@ def _gold(
     encoded = [model.encode_pair(pair) for pair in pairs]
     lengths = [(len(e.source_words), len(e.target_words)) for e in encoded]
     return list(read_gold(path, form, one_based=one_based, swap=swap, lengths=lengths))
-
-
-def progress_bar(total: float) -> Callable[[float], Any]:
-    """A bar on stderr that counts passes; silent where stderr is no terminal."""
-    from tqdm import tqdm
-
-    bar: Any = tqdm(total=total, unit="pass", unit_scale=True, file=sys.stderr, disable=None, leave=False)
-    update: Callable[[float], Any] = bar.update
-    return update
 
 
 def _note_statuses(results: Any) -> None:

@@ -87,9 +87,9 @@ def _compare(
     report: str,
 ) -> None:
     from align.extract import Extraction
+    from align.progress import progress_bar
     from eval.bootstrap import RESAMPLES, SEED
     from eval.compare import Comparison, compare, score_systems
-    from eval.compare_command import progress_bar
     from eval.report.compared import comparison_report
     from eval.report.render import write_report
 

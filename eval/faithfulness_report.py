@@ -6,28 +6,28 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from align.extract import Extraction
+from align.many import run_methods
 from align.methods import compared_methods
 from align.methods.erasure import word_spans
 from align.methods.occlusion import Occlusion, Omission, Resampling
 from align.pipeline import encode_pairs
 from align.signature import signature
 from data.errors import DataError, ModelError
-from eval.compare import run_methods
 from eval.erasure import CORRUPTIONS, target_pieces
 from eval.faithfulness import ORACLE, RANDOM, Plan, Sentence, measure_sentence
 from eval.faithfulness_scores import method_rows, over_methods, plausibility, stability, warnings
 from eval.naturalness import CLEAN, SIGNS, naturalness
-from eval.purpose import measured, opening
+from eval.purpose import opening
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from align.many import Run
     from align.methods.base import Method
     from align.methods.erasure import Corruption
     from align.models.base import Encoded, TranslationModel
     from data.bitext import Pair
     from data.links import GoldAlignment
-    from eval.compare import Run
     from eval.faithfulness_scores import Row
 
 ASKED = "does the model lose a target word without the source words that a method names, and keep it with these alone?"
@@ -140,7 +140,7 @@ class Evaluation:
             ranks: dict[str, int] = {}
             for row in method_rows(sentences, self.plan.bins, resamples, seed):
                 method = by_name.get(str(row["method"]))
-                kind = measured(method) if method else "floor" if row["method"] == RANDOM else "ceiling"
+                kind = method.measured if method else "floor" if row["method"] == RANDOM else "ceiling"
                 ranks[kind] = ranks.get(kind, 0) + 1
                 rank = ranks[kind] if method else None
                 own = bool(method and own_corruption(method) == corruption)

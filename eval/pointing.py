@@ -16,13 +16,12 @@ import numpy as np
 import torch
 
 from align.extract import Extraction
+from align.many import run_methods
 from align.methods.erasure import word_spans
 from data.bitext import Pair
 from eval.bootstrap import MeanInterval, paired_means
-from eval.compare import run_methods
 from eval.erasure import target_pieces
 from eval.faithfulness import RANDOM, orders
-from eval.purpose import measured
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -187,7 +186,7 @@ def score(
             ]
         found = {name: _means(asked, table, resamples, seed) for name, table in hits.items()}
         for n, label in enumerate([RANDOM, *(m.label for m in methods)]):
-            kind = measured(methods[n - 1]) if n else "floor"
+            kind = methods[n - 1].measured if n else "floor"
             row: Row = {"phenomenon": phenomenon, "measures": kind, "method": label}
             for name in SCORES:
                 defined = name in found and not (name == "pointing_contrast" and kind == "sensitivity")

@@ -47,17 +47,15 @@ def opening(reader: str, asked: str, methods: Iterable[Method] = ()) -> list[str
     lines = [f"Asked: {asked}", f"For: {READERS[reader]}."]
     by_kind: dict[str, list[str]] = {}
     for method in methods:
-        by_kind.setdefault(measured(method), []).append(method.label)
+        by_kind.setdefault(method.measured, []).append(method.label)
     if by_kind:
         from align.methods.cards import MEASURES
 
-        lines += [f"{kind} ({MEASURES[kind]}): {', '.join(names)}" for kind, names in sorted(by_kind.items())]
+        lines += [
+            f"{kind} ({MEASURES.get(kind, MEASURES['mixed'])}): {', '.join(names)}"
+            for kind, names in sorted(by_kind.items())
+        ]
     return lines
-
-
-def measured(method: Method) -> str:
-    """What a method measures with its options: averaged gradient norms are sensitivity, whatever averages them."""
-    return "sensitivity" if method.options().get("base") in ("l1", "l2") else method.measures
 
 
 def render_report(

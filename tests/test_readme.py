@@ -42,7 +42,7 @@ def folder(tmp_path, monkeypatch):
 
 def test_worked_uses_run_as_printed(folder):
     commands = re.findall(r"^    nmt-align (.+)$", README[: README.index("## Results")], re.MULTILINE)
-    assert [command.split()[0] for command in commands] == ["compare", "run", "score", "lexicon"]
+    assert [command.split()[0] for command in commands] == ["compare", "run", "score", "choose", "lexicon"]
     for command in commands:
         result = CliRunner().invoke(cli, shlex.split(command), catch_exceptions=False)
         assert result.exit_code == 0, result.output

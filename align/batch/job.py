@@ -39,6 +39,7 @@ class Job:
     reverse_model: Path | None
     model_options: dict[str, Any]
     method: str
+    reverse_method: str | None
     pooling: str
     extractor: str
     threshold: float
@@ -83,6 +84,7 @@ class Job:
             self.symmetrisation,
             self.batch_pieces,
             self.max_unknown,
+            make_method(self.reverse_method) if self.reverse_method else None,
         )
 
     def screen(self, pair: Pair) -> str | None:

@@ -17,8 +17,8 @@ from align.methods.propagation import Lrp
 from align.methods.relevancy import Relevancy
 from align.methods.rollout import AttentionFlow, AttentionRollout
 from align.methods.sampled import ExpectedGradients, VarGrad
-from align.specs import alternatives, parse_options, split_list
-from data.errors import ModelError, unknown_name
+from align.specs import alternatives, is_auto, parse_options, split_list
+from data.errors import ModelError, UsageError, unknown_name
 
 if TYPE_CHECKING:
     from align.methods.base import Method
@@ -53,6 +53,8 @@ def parse_method(spec: str) -> tuple[type[Method], dict[str, Any]]:
         UsageError: unknown method or option, or a value of the wrong kind.
     """
     name = spec.partition(":")[0]
+    if is_auto(spec):
+        raise UsageError(f"{spec} leaves something to choose: `nmt-align choose` names a method for this place")
     if name not in METHODS:
         raise unknown_name("method", name, METHODS)
     return METHODS[name], parse_options(METHODS[name], spec)

@@ -65,13 +65,13 @@ class Mean(Method):
         weighted = zip(self.weights, self.methods, strict=True)
         return {"of": ",".join(f"{weight:g}*{method}" for weight, method in weighted)}
 
-    def __str__(self) -> str:
-        return f"{self.name}({self.options()['of']})"
-
     @property
     def label(self) -> str:
         weighted = zip(self.weights, self.methods, strict=True)
         return f"{self.name}({','.join(f'{weight:g}*{method.label}' for weight, method in weighted)})"
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.options()['of']})"
 
     def check(self, model: TranslationModel) -> None:
         for method in self.methods:

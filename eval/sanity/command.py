@@ -132,7 +132,7 @@ def attention(
     whose best prediction stays. Where nothing is lost, reading attention cannot tell what the prediction rests on.
     """
     loaded, pairs = load(model, text, output, overwrite)
-    from eval.compare_command import progress_bar
+    from align.progress import progress_bar
     from eval.sanity.attention import attention_rows, conclusions, replacement_losses
     from eval.sanity.patterns import KINDS, variants
 
@@ -180,7 +180,7 @@ def manipulate(
     `moved` the share of target pieces whose most attended source piece is another one.
     """
     loaded, pairs = load(model, text, output, overwrite)
-    from eval.compare_command import progress_bar
+    from align.progress import progress_bar
     from eval.sanity.manipulate import Search, conclusions, manipulation_row
     from eval.sanity.manipulate import manipulate as search_weights
     from eval.sanity.patterns import check_names

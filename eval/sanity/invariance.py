@@ -24,7 +24,6 @@ from align.models.altered import disturbed, rewired, shifted
 from align.models.base import plan_batches
 from data.errors import ModelError
 from eval.bootstrap import paired_means
-from eval.purpose import measured
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -212,7 +211,7 @@ def check_rows(found: Found, pairs: Sequence[Encoded], resamples: int, seed: int
     """
     rows: list[dict[str, object]] = []
     for method, checks in found.items():
-        row: dict[str, object] = {"method": method.label, "measures": measured(method)} if method else dict(FLOOR)
+        row: dict[str, object] = {"method": method.label, "measures": method.measured} if method else dict(FLOOR)
         for check in CHECKS:
             points = checks.get(check, {})
             (mean,) = paired_means([[points.get(pair.pair.id, (0.0, 0.0)) for pair in pairs]], resamples, seed)

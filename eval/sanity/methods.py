@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from eval.compare_command import progress_bar
+from align.progress import progress_bar
 from eval.sanity import invariance, randomisation
 from eval.sanity.patterns import check_names
 from eval.tables import render

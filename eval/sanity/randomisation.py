@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from align.extract import Extraction
+from align.many import run_methods
 from align.models.altered import blocks, randomised
 from eval.agreement import spearman_rows
 from eval.bootstrap import paired_means
-from eval.compare import run_methods
-from eval.purpose import measured
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -109,7 +108,7 @@ def randomisation_rows(
     for method, by_step in found.items():
         tables = [[(0.0, 0.0) if np.isnan(v) else (v, 1.0) for v in values] for values in by_step.values()]
         for step, mean in zip(by_step, paired_means(tables, resamples, seed), strict=True):
-            row: dict[str, object] = {"method": method.label, "measures": measured(method)}
+            row: dict[str, object] = {"method": method.label, "measures": method.measured}
             row |= {"order": step.order, "block": step.block}
             rows.append(row | {"rho": mean.value, "rho_low": mean.low, "rho_high": mean.high})
     return rows

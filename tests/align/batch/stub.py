@@ -26,6 +26,7 @@ def job(folder: Path, **changes) -> Job:
         "reverse_model": None,
         "model_options": {"device": "cpu", "bpe_codes": None},
         "method": "attention",
+        "reverse_method": None,
         "pooling": "word",
         "extractor": "argmax",
         "threshold": 0.0,

@@ -63,7 +63,8 @@ def test_a_method_reads_as_it_is_written(model):
     assert str(method) == (
         "mean(2*gradient-x-input:sign=positive,1*vector-norm:layer=0:position=awi,0.5*gradient-norm:norm=l1)"
     )
-    assert make_method(str(method)) == method
+    assert method.label == "mean(2*gradient-x-input,1*vector-norm:layer=0:position=awi,0.5*gradient-norm)"
+    assert make_method(str(method)) == make_method(method.label) == method
     assert compared_methods(SPEC, model) == [method]
     assert method.measured == "saliency+attention+sensitivity"
     assert make_method("mean(lrp,gradient-x-input)").measured == "saliency"
