@@ -48,9 +48,13 @@ def symmetrize(
             out.write(format_links(combine(links, reverse_links, method)) + "\n")
 
 
+_CONVERT = "by `nmt-align convert`, --"
+"""This command has no options of how to read links."""
+
+
 def _both(forward: str, reverse: str, swap: bool) -> Iterator[tuple[Links, Links]]:
     """The links of both files, line by line; an error with both counts where one file ends first."""
-    rows = zip_longest(read_links(forward), read_links(reverse, swap=swap))
+    rows = zip_longest(read_links(forward, option=_CONVERT), read_links(reverse, swap=swap, option=_CONVERT))
     for number, (left, right) in enumerate(rows):
         if left is None or right is None:
             shorter, longer = (forward, reverse) if left is None else (reverse, forward)

@@ -49,6 +49,7 @@ class LinkFile:
     comment_prefix: str | None = None
     possible_weight: float = 1.0
     scores: str | Path | None = None
+    option: str = "--"
 
 
 def read_linked(pairs: Iterable[Pair], links: LinkFile) -> Iterator[LinkedPair]:
@@ -82,6 +83,7 @@ def read_paired(pairs: Iterable[Pair], links: LinkFile) -> Iterator[tuple[Pair, 
         swap=links.swap,
         lengths=lengths(),
         comment_prefix=links.comment_prefix,
+        option=links.option,
     )
     for gold in alignments:
         yield waiting.popleft(), gold

@@ -1,19 +1,21 @@
 """What `nmt-align batch` costs beside bare computation, what more processes give, and whether memory stays flat.
 
-    python -m bench.batch -m en-fr.pt -s src -t tgt --pairs 20000 --workers 2
+    python -m bench.batch -m en-fr.pt -s src -t tgt --pairs 20000 --engine local --engine 1 --engine 2 --engine ray
 
-The corpus is the given text over and over. All engines must give the same bytes. The cost of the machinery (plan, run
-in this process, merge) is told in processor time, which other programs disturb least; speeds of engines are pairs a
-second from the end of the first shard on, so without loading the model.
+The corpus is the given text over and over, gzip or plain. All engines must give the same bytes. In the engine `local`,
+which is this process, the processor time inside the model is told from all that is around it (plan, read, write,
+checksums, logs, merge), which other programs on the machine disturb least. For engines of processes there are
+pairs a second from the end of the first shard on, so without loading the model, and the processor time of all workers,
+with loading.
 """
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import resource
 import time
-from functools import partial
-from itertools import cycle, islice
+from itertools import chain, repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -21,24 +23,27 @@ from typing import TYPE_CHECKING
 import click
 
 from align.batch.engines import local
-from align.batch.job import Job, load
+from align.batch.job import load
 from align.batch.merge import Outputs, merge
-from align.batch.plan import make_plan
+from align.batch.plan import load_plan
 from align.batch.processes import Processes
 from align.batch.ray_engine import RayActors
 from align.batch.run import run_batch
-from data.bitext import Pair, read_bitext
-from data.corpus import Corpus
+from align.batch_command import batch
+from data.streams import read_lines
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from align.batch.engines import Engine
+    from align.batch.job import Align, Job
     from align.batch.plan import Plan
+    from align.batch.run import Progress
+    from align.batch.shard import Record
+    from data.bitext import Pair
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-OPTIONS = dict.fromkeys(
-    "source_lang target_lang source_dict target_dict bpe_codes source_bpe_codes target_bpe_codes source_bpe_vocabulary "
-    "target_bpe_vocabulary bpe_threshold sentencepiece source_sentencepiece target_sentencepiece".split()
-) | {"input_kind": "words", "unspaced": "auto", "allow_download": False, "device": "cpu", "dtype": "float32"}
+PAGE = resource.getpagesize()
 
 
 @click.command()
@@ -48,67 +53,118 @@ OPTIONS = dict.fromkeys(
 @click.option("--method", default="attention:position=awi", show_default=True)
 @click.option("--pairs", type=click.IntRange(1), default=20_000, show_default=True)
 @click.option("--shard-size", type=click.IntRange(1), default=1000, show_default=True)
-@click.option("--workers", type=click.IntRange(2), default=2, show_default=True)
-@click.option("--ray", "with_ray", is_flag=True, help="Ray too.")
+@click.option("--engine", "engines", multiple=True, default=("local",), help="local, ray, or a number of processes.")
+@click.option("--lexicon", is_flag=True, help="With lexicon counts on the way.")
 def main(
-    model: Path, source: Path, target: Path, method: str, pairs: int, shard_size: int, workers: int, with_ray: bool
+    model: Path,
+    source: Path,
+    target: Path,
+    method: str,
+    pairs: int,
+    shard_size: int,
+    engines: tuple[str, ...],
+    lexicon: bool,
 ) -> None:
     """Measure."""
-    text = list(read_bitext(source, target))
-    settings = ("word", "argmax", 0.0, "mask", False, "grow-diag-final-and", 1000, 0.2, 1, None, None, False)
-    job = Job(model.resolve(), None, OPTIONS, method, *settings)
-    files = Corpus((str(source),), (str(target),))
-    align = load(job)
-    for _ in align(text[:100]):
-        pass
-    whole = corpus(text, pairs)
-    start = time.process_time()
-    for first in range(0, pairs, shard_size):
-        for _ in align(whole[first : first + shard_size]):
-            pass
-    bare = time.process_time() - start
-    click.echo(f"bare computation: {1000 * bare / pairs:.2f} ms a pair (processor time)")
-    engines: dict[str, Engine] = {"local": partial(local)}
-    engines |= {f"{count} processes": Processes(count) for count in (1, workers)}
-    if with_ray:
-        engines["ray"] = RayActors(workers, None)
     hashes = set()
-    for name, engine in engines.items():
-        with TemporaryDirectory() as folder:
-            start, begun = time.perf_counter(), time.process_time()
-            plan = make_plan(Path(folder), corpus(text, pairs), files, job, "bench", shard_size)
-            planned = time.perf_counter() - start
-            rate, memory = measured(plan, engine, (lambda job: align) if name == "local" else load)
-            start = time.perf_counter()
-            merge(plan, Outputs(links=f"{folder}/merged", scores=f"{folder}/scores"))
-            merged = time.perf_counter() - start
-            hashes.add(
-                hashlib.sha256(Path(folder, "merged").read_bytes() + Path(folder, "scores").read_bytes()).digest()
+    with TemporaryDirectory() as name:
+        top = Path(name)
+        text = [repeated(path, top / path.stem, pairs) for path in (source, target)]
+        more = ["--lexicon", "scores"] if lexicon else []
+        import align.models.fairseq  # noqa: F401 (what takes long to import)
+
+        for engine in engines:
+            folder = top / engine
+            start, clock = time.process_time(), time.perf_counter()
+            command = ["plan", folder, "-m", model, "-s", text[0], "-t", text[1], "--method", method, *more]
+            batch.main([*map(str, command), "--shard-size", str(shard_size)], standalone_mode=False)
+            plan = load_plan(folder)
+            planned = time.process_time() - start - loading(plan)
+            click.echo(
+                f"{engine}: planned in {1000 * planned / pairs:.3f} ms a pair, {size(folder) / pairs:.0f} bytes a pair"
             )
-            used = time.process_time() - begun
-        if name == "local":
-            click.echo(f"batch: {1000 * used / pairs:.2f} ms a pair, {used / bare:.3f} times the bare computation")
-        click.echo(f"{name}: {rate:,.0f} pairs/s; plan {planned:.1f} s, merge {merged:.1f} s; {memory}")
-    click.echo("same bytes" if len(hashes) == 1 else "DIFFERENT bytes")
+            click.echo(f"{engine}: {measured(plan, engine, planned)}; {time.perf_counter() - clock:.0f} s in all")
+            files = [folder / part for part in ("merged", "scores")]
+            hashes.add(hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest())
+    click.echo(f"same bytes: {next(iter(hashes))}" if len(hashes) == 1 else "DIFFERENT bytes")
 
 
-def corpus(text: list[Pair], pairs: int) -> list[Pair]:
-    """The text over and over."""
-    return [Pair(n, pair.source, pair.target) for n, pair in enumerate(islice(cycle(text), pairs))]
+def loading(plan: Plan) -> float:
+    """Processor time of loading the model, which planning does too."""
+    start = time.process_time()
+    load(plan.job)
+    return time.process_time() - start
 
 
-def measured(plan: Plan, engine: Engine, loading: object) -> tuple[float, str]:
-    """Pairs a second from the end of the first shard on, and the peak of memory after a quarter and at the end."""
-    times: list[float] = []
-    peaks: list[float] = []
+def repeated(path: Path, out: Path, pairs: int) -> Path:
+    """The lines of a text over and over, compressed."""
+    lines = [text + "\n" for _, text in read_lines(path)]
+    out = out.with_name(f"{path.name}.txt.gz")
+    with gzip.open(out, "wt", encoding="utf-8", newline="\n") as file:
+        file.writelines(line for line, _ in zip(chain.from_iterable(repeat(lines)), range(pairs), strict=False))
+    return out
 
-    def report(progress: object) -> None:
-        times.append(time.perf_counter())
-        peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
-    run_batch(plan, range(1, len(plan.shards) + 1), engine, load=loading, report=report)  # type: ignore[arg-type]
-    rate = (plan.pairs - plan.shards[0].pairs) / (times[-1] - times[0])
-    return rate, f"peak memory {peaks[len(peaks) // 4]:.0f} MiB after a quarter, {peaks[-1]:.0f} MiB at the end"
+def measured(plan: Plan, name: str, planned: float) -> str:
+    """Run and merge a plan by one engine, and tell what that took."""
+    inside = Inside()
+    engine: Engine = local if name == "local" else RayActors(2, None) if name == "ray" else Processes(int(name))
+    align = inside.load(plan.job) if name == "local" else None
+    ends: list[float] = []
+    memory: list[int] = []
+
+    def report(progress: Progress) -> None:
+        ends.append(time.perf_counter())
+        memory.append(int(Path("/proc/self/statm").read_text().split()[1]) * PAGE)
+
+    start = time.process_time()
+    run_batch(plan, range(1, len(plan.shards) + 1), engine, load=(lambda job: align) if align else load, report=report)
+    ran = time.process_time() - start
+    start = time.process_time()
+    merge(plan, Outputs(links=f"{plan.folder}/merged", scores=f"{plan.folder}/scores"))
+    merged = time.process_time() - start
+    each = 1000 / plan.pairs
+    storage = f"{size(plan.folder) / plan.pairs:.0f} bytes a pair on disk, merged files among them"
+    ending = f"merge {each * merged:.3f} ms a pair, {storage}"
+    if align:
+        around = planned + ran + merged - inside.seconds
+        quarters = ", ".join(f"{memory[max(0, len(memory) * k // 4 - 1)] / 2**20:.0f}" for k in range(1, 5))
+        share = f"all around it {100 * around / inside.seconds:.1f} % of it"
+        return (
+            f"model {each * inside.seconds:.3f} ms a pair, run around it {each * (ran - inside.seconds):.3f} ms, "
+            f"{ending}; {share}; resident MiB after each quarter {quarters}"
+        )
+    workers = resource.getrusage(resource.RUSAGE_CHILDREN)
+    rate = (plan.pairs - plan.shards[0].pairs) / (ends[-1] - ends[0]) if len(ends) > 1 else float("nan")
+    used = workers.ru_utime + workers.ru_stime
+    return f"{rate:,.0f} pairs/s, {used:.1f} s of processor time in workers so far, {ending}"
+
+
+class Inside:
+    """The processor time that passes inside a function that aligns."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def load(self, job: Job) -> Align:
+        align = load(job)
+
+        def timed(pairs: Sequence[Pair]) -> Iterator[Record]:
+            records = iter(align(pairs))
+            while True:
+                start = time.process_time()
+                record = next(records, None)
+                self.seconds += time.process_time() - start
+                if record is None:
+                    return
+                yield record
+
+        return timed
+
+
+def size(folder: Path) -> int:
+    """Bytes of all files under a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 if __name__ == "__main__":

@@ -17,10 +17,10 @@ Folders hold `train.src.gz` and `train.tgt.gz`, and `src`, `tgt` and `gold` (zer
 
 Soft alignments give three lexicons: `hard` counts the links of best cells, both directions joined by
 grow-diag-final-and, as 1; `weighted` counts the same links as their mean share in both directions; `soft` counts
-every cell as this share, and keeps the best entries of each source word, as many as `hard` has. Two questions are
-asked. "gold text": of the lexicon read off the gold sentences alone, which entries are right and which are missing
-(precision and recall)? "all text": are the best translations of a word, over all text, among those of the gold
-(precision at 1, 5, 10)?
+every cell as this share, and keeps the best entries of each source word, as many as `hard` has. Of one direction
+alone (`--soft lrp.forward`) there are its best cells and its shares. Two questions are asked. "gold text": of the
+lexicon read off the gold sentences alone, which entries are right and which are missing (precision and recall)? "all
+text": are the best translations of a word, over all text, among those of the gold (precision at 1, 5, 10)?
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def baselines(out: Path, models: tuple[str, ...], corpus: Path | None, pairs: in
 @main.command()
 @click.option("--out", type=FOLDER, required=True)
 @click.option("--links", multiple=True, metavar="NAME", help="Links of the text in OUT/NAME.")
-@click.option("--soft", multiple=True, metavar="NAME", help="Soft alignments in OUT/NAME.forward and OUT/NAME.reverse.")
+@click.option("--soft", multiple=True, metavar="NAME", help="In OUT/NAME.forward and OUT/NAME.reverse, or OUT/NAME.")
 @click.option("--format", "form", type=click.Choice(["table", "json", "tsv"]), default="table", show_default=True)
 def score(out: Path, links: tuple[str, ...], soft: tuple[str, ...], form: Format) -> None:
     """Score the lexicons of links and of soft alignments."""
@@ -124,16 +124,18 @@ def score(out: Path, links: tuple[str, ...], soft: tuple[str, ...], form: Format
 
 
 def _readings(name: str, out: Path, pairs: Sequence[Pair]) -> dict[str, list[LinkedPair]]:
-    """The three ways to count soft alignments."""
-    forward, reverse = (
-        list(read_linked(pairs, LinkFile(out / file, swap=swap, scores=out / f"{file}.scores")))
-        for file, swap in ((f"{name}.forward", False), (f"{name}.reverse", True))
-    )
+    """The three ways to count soft alignments: of both directions, or of one if `name` is that of a file."""
+    one_way = (out / name).exists()
+    files = [(name, False)] if one_way else [(f"{name}.forward", False), (f"{name}.reverse", True)]
+    read = [read_linked(pairs, LinkFile(out / f, swap=swap, scores=out / f"{f}.scores")) for f, swap in files]
     found: dict[str, list[LinkedPair]] = {f"{name} {how}": [] for how in ("hard", "weighted", "soft")}
-    for pair, one, other in zip(pairs, forward, reverse, strict=True):
-        joined = symmetrize(_best(one.weights, 1), _best(other.weights, 0), JOIN)
-        cells = one.weights.keys() | other.weights.keys()
-        shares = {link: (one.weights.get(link, 0) + other.weights.get(link, 0)) // 2 for link in cells}
+    for pair, *directions in zip(pairs, *read, strict=True):
+        weights = [one.weights for one in directions]
+        joined = _best(weights[0], 1)
+        if not one_way:
+            joined = symmetrize(joined, _best(weights[1], 0), JOIN)
+        cells = frozenset().union(*weights)
+        shares = {link: sum(each.get(link, 0) for each in weights) // len(weights) for link in cells}
         found[f"{name} hard"].append(LinkedPair(pair, dict.fromkeys(joined, UNIT)))
         found[f"{name} weighted"].append(LinkedPair(pair, {link: shares[link] for link in joined}))
         found[f"{name} soft"].append(LinkedPair(pair, shares))

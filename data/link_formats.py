@@ -121,12 +121,14 @@ class Reading:
         one_based: whether its positions count from 1.
         swap: whether it has the target position first.
         path: its name, for messages.
+        option: how the options of the command at hand begin that say how to read it, for messages.
     """
 
     format: LinkFormat
     one_based: bool
     swap: bool = False
     path: str | Path | None = None
+    option: str = "--"
 
 
 def parse_rows(rows: Sequence[Row], reading: Reading, tally: Counter[str]) -> GoldAlignment:
@@ -173,7 +175,7 @@ def _check_zeros(links: Sequence[Link], row: Row, reading: Reading) -> None:
     """Refuse a position 0 in one-based links, unless it stands for NULL and the other one for a word."""
     for (i, j), token in zip(links, re.finditer(r"[^ \t]+", row.text), strict=True):
         if min(i, j) < 0 and not (reading.format.null and max(i, j) >= 0):
-            message = f"position 0 in link {i + 1}-{j + 1}, read as one-based; --zero-based counts from 0"
+            message = f"position 0 in link {i + 1}-{j + 1}, read as one-based; {reading.option}zero-based counts from 0"
             raise DataError(message, reading.path, row.line, row.column + token.start())
 
 

@@ -87,12 +87,13 @@ def read_links(
     lengths: Iterable[tuple[int, int]] | None = None,
     ids: Sequence[int] | None = None,
     comment_prefix: str | None = None,
+    option: str = "--",
 ) -> Iterator[Links]:
     """The links of each sentence pair of a file without possible links, such as an aligner's output.
 
     Arguments and errors are those of `read_gold`; a possible link is an error as well.
     """
-    reading = _reading(path, format, one_based, swap)
+    reading = _reading(path, format, one_based, swap, option)
     for rows, gold in _sentences(reading, lengths, ids, comment_prefix):
         if len(gold.sure) < len(gold.possible):
             line, column = locate(rows, reading, min(gold.possible - gold.sure))
@@ -109,6 +110,7 @@ def read_gold(
     lengths: Iterable[tuple[int, int]] | None = None,
     ids: Sequence[int] | None = None,
     comment_prefix: str | None = None,
+    option: str = "--",
 ) -> Iterator[GoldAlignment]:
     """The sure and possible links of each sentence pair of a file, in order.
 
@@ -124,22 +126,24 @@ def read_gold(
             the file must have as many lines.
         ids: the sentence ids of the text, in order, for `naacl`. Without them line n is sentence n, from 1.
         comment_prefix: lines that begin with it are left out.
+        option: what the options of the command begin with that read this file otherwise: `--gold-` for `--gold-swap`
+            and `--gold-one-based`, which messages advise.
 
     Raises:
         DataError: malformed links, links outside their sentence (the message says which other base or
             direction would make the whole file fit), unknown sentence ids, or a line count unlike `lengths`.
         UsageError: an unknown format.
     """
-    for _, gold in _sentences(_reading(path, format, one_based, swap), lengths, ids, comment_prefix):
+    for _, gold in _sentences(_reading(path, format, one_based, swap, option), lengths, ids, comment_prefix):
         yield gold
 
 
 _Sentence = tuple[list[Row], GoldAlignment]
 
 
-def _reading(path: str | Path, name: str, one_based: bool | None, swap: bool) -> Reading:
+def _reading(path: str | Path, name: str, one_based: bool | None, swap: bool, option: str) -> Reading:
     form = link_format(name)
-    return Reading(form, form.one_based if one_based is None else one_based, swap, path)
+    return Reading(form, form.one_based if one_based is None else one_based, swap, path, option)
 
 
 def _sentences(
@@ -169,7 +173,7 @@ def _sentences(
         if count:
             log.warning("Note: %s: %d %s", path, count, what)
     if linked >= _ENOUGH_LINES and not first_word and not reading.one_based:
-        advice = "if positions count from 1, read it --one-based"
+        advice = f"if positions count from 1, read it {reading.option}one-based"
         log.warning("Warning: %s: no link on a first word in %d lines; %s", path, linked, advice)
 
 
@@ -217,8 +221,9 @@ class _OtherReadings:
                 self.see(sentence[1].possible, size)
         except DataError:
             return ""
-        swapping = "without --swap" if self.reading.swap else "with --swap"
-        counting = "as --zero-based" if self.reading.one_based else "as --one-based"
+        option = self.reading.option
+        swapping = f"{'without' if self.reading.swap else 'with'} {option}swap"
+        counting = f"as {option}{'zero' if self.reading.one_based else 'one'}-based"
         options = [" and ".join([swapping] * swap + [counting] * (shift != 0)) for swap, shift in self.open]
         return f"; the whole file fits when read {', or '.join(options)}" if options else ""
 

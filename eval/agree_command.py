@@ -151,7 +151,7 @@ def _gold(
     from itertools import islice
 
     last = max(pair.pair.id for pair in pairs)
-    lines = list(islice(read_gold(path, form, one_based=one_based, swap=swap), last + 1))
+    lines = list(islice(read_gold(path, form, one_based=one_based, swap=swap, option="--gold-"), last + 1))
     if len(lines) <= last:
         raise UsageError(f"{path} has {len(lines)} lines, the text goes to line {last + 1}")
     return {pair.pair.id: lines[pair.pair.id] for pair in pairs}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -108,7 +109,8 @@ def read_material(
     alignments.sort(key=lambda alignment: paths.index(alignment.name))
     reference = None
     if gold is not None:
-        reference = list(read_gold(gold, gold_format, one_based=gold_one_based, swap=gold_swap, lengths=lengths))
+        read = partial(read_gold, one_based=gold_one_based, swap=gold_swap, lengths=lengths, option="--gold-")
+        reference = list(read(gold, gold_format))
     return Material(pairs, alignments, reference)
 
 

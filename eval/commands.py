@@ -82,8 +82,8 @@ def score(
     if report and (source is None or target is None or "-" in (source, target)):
         raise UsageError("--report shows words: give --source and --target, as files")
     text = _text(source, target)
-    of_gold = _Reading(gold_format, gold_one_based, gold_swap, comment_prefix, *text)
-    of_hyp = _Reading(hyp_format, hyp_one_based, hyp_swap, comment_prefix, *text)
+    of_gold = _Reading(gold_format, gold_one_based, gold_swap, comment_prefix, *text, "--gold-")
+    of_hyp = _Reading(hyp_format, hyp_one_based, hyp_swap, comment_prefix, *text, "--hyp-")
     reference = of_gold.gold(gold)
     if all_sure:
         reference = [GoldAlignment(pair.possible, pair.possible) for pair in reference]
@@ -145,6 +145,7 @@ class _Reading:
     comment_prefix: str | None
     ids: list[int] | None
     lengths: list[tuple[int, int]] | None
+    option: str
 
     def gold(self, path: str) -> list[GoldAlignment]:
         return list(read_gold(path, **vars(self)))

@@ -178,7 +178,7 @@ def _gold(
     """The gold alignments, checked against the lengths in words."""
     encoded = [model.encode_pair(pair) for pair in pairs]
     lengths = [(len(e.source_words), len(e.target_words)) for e in encoded]
-    return list(read_gold(path, form, one_based=one_based, swap=swap, lengths=lengths))
+    return list(read_gold(path, form, one_based=one_based, swap=swap, lengths=lengths, option="--gold-"))
 
 
 def _note_statuses(results: Any) -> None:

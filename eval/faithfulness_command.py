@@ -175,7 +175,7 @@ def _gold(
 ) -> list[GoldAlignment]:
     encoded = [model.encode_pair(pair) for pair in pairs]
     lengths = [(len(e.source_words), len(e.target_words)) for e in encoded]
-    return list(read_gold(path, form, one_based=one_based, swap=swap, lengths=lengths))
+    return list(read_gold(path, form, one_based=one_based, swap=swap, lengths=lengths, option="--gold-"))
 
 
 def _progress(total: int) -> Callable[[float], Any]:

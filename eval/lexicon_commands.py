@@ -98,7 +98,7 @@ def lexicon_score(
         right = dictionary_reference(read_translations(str(reference), reference_format, lowercase=lowercase))
     else:
         pairs = read_pairs(source, target, joint, tsv, columns)
-        links = LinkFile(gold, gold_format, gold_one_based, gold_swap)
+        links = LinkFile(gold, gold_format, gold_one_based, gold_swap, option="--gold-")
         right = gold_reference(read_paired(lowercased(pairs) if lowercase else pairs, links))
     settings = {
         "reference": reference_format if gold is None else f"gold-{gold_format}",

@@ -193,6 +193,25 @@ def test_zero_in_a_one_based_file(files: tuple[Path, Path]) -> None:
     error = invoke(*files, "--hyp-one-based").exception
     assert isinstance(error, DataError)
     assert str(error).startswith(f"{files[1]}:1:1: position 0")
+    assert "--hyp-zero-based" in str(error)
+
+
+def test_advice_names_the_options_of_this_command(
+    files: tuple[Path, Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    gold, hyp, text = tmp_path / "gold1", tmp_path / "hyp1", tmp_path / "text"
+    text.write_text("a b c\n" * 6)
+    gold.write_text("1-1 2-2\n" * 6)
+    hyp.write_text("1-1 2-2\n" * 6)
+    assert invoke(gold, hyp).exit_code == 0
+    assert (
+        f"{gold}: no link on a first word in 6 lines; if positions count from 1, read it --gold-one-based"
+        in caplog.text
+    )
+    assert "read it --hyp-one-based" in caplog.text
+    hyp.write_text("1-1 3-3\n" * 6)
+    error = str(invoke(gold, hyp, "--source", text, "--target", text).exception)
+    assert "fits when read as --hyp-one-based, or with --hyp-swap and as --hyp-one-based" in error
 
 
 def test_links_outside_the_text(files: tuple[Path, Path], tmp_path: Path) -> None:
