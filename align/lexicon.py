@@ -175,7 +175,7 @@ class Table(Protocol):
 
 
 class MemoryTable:
-    """Counts in memory: some 200 bytes for each different pair, and 100 more if there are examples."""
+    """Counts in memory: some 200 bytes for each different pair, twice that when sorted, and 100 for examples."""
 
     def __init__(self, examples: Examples | None = None) -> None:
         self._examples = examples

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import os
 import resource
+import signal
 import time
 from itertools import chain, repeat
 from pathlib import Path
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 PAGE = resource.getpagesize()
+ENGINES = "local, a number of processes, ray (2 workers), or ray-killed: one of them is killed after a quarter."
 
 
 @click.command()
@@ -53,7 +56,7 @@ PAGE = resource.getpagesize()
 @click.option("--method", default="attention:position=awi", show_default=True)
 @click.option("--pairs", type=click.IntRange(1), default=20_000, show_default=True)
 @click.option("--shard-size", type=click.IntRange(1), default=1000, show_default=True)
-@click.option("--engine", "engines", multiple=True, default=("local",), help="local, ray, or a number of processes.")
+@click.option("--engine", "engines", multiple=True, default=("local",), help=ENGINES)
 @click.option("--lexicon", is_flag=True, help="With lexicon counts on the way.")
 def main(
     model: Path,
@@ -69,16 +72,13 @@ def main(
     hashes = set()
     with TemporaryDirectory() as name:
         top = Path(name)
-        text = [repeated(path, top / path.stem, pairs) for path in (source, target)]
-        more = ["--lexicon", "scores"] if lexicon else []
-        import align.models.fairseq  # noqa: F401 (what takes long to import)
-
+        text = [repeated(path, top, pairs) for path in (source, target)]
+        options = ["-m", model, "--method", method, "--shard-size", shard_size, *lexicon * ["--lexicon", "scores"]]
+        planned_by(top / "once", [repeated(path, top, 1, "once") for path in (source, target)], options)  # imports
         for engine in engines:
             folder = top / engine
             start, clock = time.process_time(), time.perf_counter()
-            command = ["plan", folder, "-m", model, "-s", text[0], "-t", text[1], "--method", method, *more]
-            batch.main([*map(str, command), "--shard-size", str(shard_size)], standalone_mode=False)
-            plan = load_plan(folder)
+            plan = planned_by(folder, text, options)
             planned = time.process_time() - start - loading(plan)
             click.echo(
                 f"{engine}: planned in {1000 * planned / pairs:.3f} ms a pair, {size(folder) / pairs:.0f} bytes a pair"
@@ -89,6 +89,13 @@ def main(
     click.echo(f"same bytes: {next(iter(hashes))}" if len(hashes) == 1 else "DIFFERENT bytes")
 
 
+def planned_by(folder: Path, text: list[Path], options: list[object]) -> Plan:
+    """A plan made by the command."""
+    command = ["plan", folder, "-s", text[0], "-t", text[1], *options]
+    batch.main(list(map(str, command)), standalone_mode=False)
+    return load_plan(folder)
+
+
 def loading(plan: Plan) -> float:
     """Processor time of loading the model, which planning does too."""
     start = time.process_time()
@@ -96,10 +103,10 @@ def loading(plan: Plan) -> float:
     return time.process_time() - start
 
 
-def repeated(path: Path, out: Path, pairs: int) -> Path:
-    """The lines of a text over and over, compressed."""
+def repeated(path: Path, folder: Path, pairs: int, name: str = "text") -> Path:
+    """A file in `folder` with the lines of a text over and over, compressed."""
     lines = [text + "\n" for _, text in read_lines(path)]
-    out = out.with_name(f"{path.name}.txt.gz")
+    out = folder / f"{path.name}.{name}.gz"
     with gzip.open(out, "wt", encoding="utf-8", newline="\n") as file:
         file.writelines(line for line, _ in zip(chain.from_iterable(repeat(lines)), range(pairs), strict=False))
     return out
@@ -108,7 +115,8 @@ def repeated(path: Path, out: Path, pairs: int) -> Path:
 def measured(plan: Plan, name: str, planned: float) -> str:
     """Run and merge a plan by one engine, and tell what that took."""
     inside = Inside()
-    engine: Engine = local if name == "local" else RayActors(2, None) if name == "ray" else Processes(int(name))
+    with_ray = name in ("ray", "ray-killed")
+    engine: Engine = local if name == "local" else RayActors(2, None) if with_ray else Processes(int(name))
     align = inside.load(plan.job) if name == "local" else None
     ends: list[float] = []
     memory: list[int] = []
@@ -116,6 +124,8 @@ def measured(plan: Plan, name: str, planned: float) -> str:
     def report(progress: Progress) -> None:
         ends.append(time.perf_counter())
         memory.append(int(Path("/proc/self/statm").read_text().split()[1]) * PAGE)
+        if name == "ray-killed" and len(ends) == max(1, len(plan.shards) // 4):
+            kill_an_actor()
 
     start = time.process_time()
     run_batch(plan, range(1, len(plan.shards) + 1), engine, load=(lambda job: align) if align else load, report=report)
@@ -138,6 +148,25 @@ def measured(plan: Plan, name: str, planned: float) -> str:
     rate = (plan.pairs - plan.shards[0].pairs) / (ends[-1] - ends[0]) if len(ends) > 1 else float("nan")
     used = workers.ru_utime + workers.ru_stime
     return f"{rate:,.0f} pairs/s, {used:.1f} s of processor time in workers so far, {ending}"
+
+
+def kill_an_actor() -> None:
+    """Kill a Ray worker of ours that is aligning: its parent is a raylet, whose parent is this process."""
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            working = (place / "cmdline").read_bytes().startswith(b"ray::_Actor")
+            parent = _parent(place)
+            if working and _parent(Path("/proc") / str(parent)) == os.getpid():
+                os.kill(int(place.name), signal.SIGKILL)
+                click.echo(f"killed worker {place.name}")
+                return
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    raise RuntimeError("no worker of Ray found to kill")
+
+
+def _parent(place: Path) -> int:
+    return int((place / "stat").read_text().rpartition(")")[2].split()[1])
 
 
 class Inside:
