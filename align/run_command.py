@@ -8,6 +8,7 @@ from collections import Counter
 from contextlib import ExitStack
 from dataclasses import replace
 from importlib import import_module
+from itertools import repeat, tee
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -60,6 +61,14 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", default="-", metavar="FILE", help="Links, Pharaoh format (default: standard output).")
 @click.option("--scores", metavar="FILE", help="Write the score of each link, one line a pair.")
 @click.option("--matrices", metavar="FILE", help="Write soft alignments [J, I]: .npz, or .jsonl with words and links.")
+@click.option(
+    "--over",
+    type=click.Choice(["source", "prefix", "both"]),
+    default="source",
+    show_default=True,
+    help="What .jsonl --matrices explain from: source words, the target words before (`prefix` [J, J]), or both. "
+    "For gradient methods, lrp and occlusion, of --model.",
+)
 @click.option("--report", metavar="FILE", help="Write a page to look at: words, links and soft alignments.")
 @click.option("--overwrite", is_flag=True, help="Replace existing output files.")
 @click.option("--fail-on", multiple=True, metavar="STATUS", help="Exit with 1 if a pair ends as STATUS, e.g. too_long.")
@@ -88,6 +97,7 @@ def run(
     output: str,
     scores: str | None,
     matrices: str | None,
+    over: str,
     report: str | None,
     overwrite: bool,
     fail_on: tuple[str, ...],
@@ -108,9 +118,12 @@ def run(
         raise UsageError("--tune-on is for --method auto, or an option of it that is auto")
     if reverse_method is not None and model.reverse_model is None:
         raise UsageError("--reverse-method needs --reverse-model")
+    if over != "source" and (matrices is None or not matrices.endswith((".jsonl", ".jsonl.gz"))):
+        raise UsageError(f"--over {over} goes into --matrices FILE.jsonl: name that file")
     from align.bidirectional import Aligner
     from align.choose import settle
     from align.methods import make_method
+    from align.methods.prefix import explain_prefix
     from align.models.load import load_model
 
     given = read_sources(source, target, joint, tsv) if translate else read_pairs(source, target, joint, tsv, columns)
@@ -136,14 +149,19 @@ def run(
             pairs = translated(forward, pairs, beam, write_translation)
         write_links = files.enter_context(write_atomically(output)).write
         write_scores = files.enter_context(write_atomically(scores)).write if scores else None
-        write_matrix = _matrix_writer(files, matrices, aligner.signature) if matrices else None
-        for result in _with_progress(aligner.align(pairs)):
+        write_matrix = _matrix_writer(files, matrices, aligner.signature, over) if matrices else None
+        prefixes: Iterator[Aligned | None] = repeat(None)
+        if over != "source":
+            pairs, again = tee(pairs)
+            prefixes = explain_prefix(forward, again, ours, batch_pieces, max_unknown)
+        # Strict would ask `repeat` for one more.
+        for result, prefix in zip(_with_progress(aligner.align(pairs)), prefixes, strict=False):
             statuses[result.status] += 1
             write_links(format_links(result.links) + "\n")
             if write_scores:
                 write_scores(" ".join(f"{score:.6f}" for _, score in sorted(result.scores.items())) + "\n")
             if write_matrix:
-                write_matrix(result)
+                write_matrix(result, prefix)
             if page:
                 page.add(result)
     if page:
@@ -172,8 +190,10 @@ def _with_progress(results: Iterator[Aligned]) -> Iterator[Aligned]:
     return cast("Iterator[Aligned]", tqdm(results, unit="pair", file=sys.stderr, disable=None))
 
 
-def _matrix_writer(files: ExitStack, path: str, signature: str) -> Callable[[Aligned], Any]:
+def _matrix_writer(files: ExitStack, path: str, signature: str, over: str) -> Callable[[Aligned, Aligned | None], Any]:
     """A function that writes one soft alignment to `path`, in the format its name asks for.
+
+    It takes what is found over the source, and over the target prefix unless `over` is `source`.
 
     Raises:
         UsageError: another name than `.npz` or `.jsonl`.
@@ -184,13 +204,14 @@ def _matrix_writer(files: ExitStack, path: str, signature: str) -> Callable[[Ali
         raise UsageError(f"--matrices {path}: the name must end in .npz or .jsonl")
     out = files.enter_context(write_atomically(path))
 
-    def write(result: Aligned) -> None:
+    def write(result: Aligned, prefix: Aligned | None) -> None:
         record = {
             "id": result.encoded.pair.id,
             "src": result.encoded.source_words,
             "tgt": result.encoded.target_words,
             "links": [[i, j, round(score, 6)] for (i, j), score in sorted(result.scores.items())],
-            "matrix": result.matrix.round(6).tolist(),
+            **({} if over == "prefix" else {"matrix": result.matrix.round(6).tolist()}),
+            **({} if prefix is None else {"prefix": prefix.matrix.round(6).tolist()}),
             "status": result.status,
             "method": signature,
         }
@@ -199,7 +220,7 @@ def _matrix_writer(files: ExitStack, path: str, signature: str) -> Callable[[Ali
     return write
 
 
-def _npz_writer(files: ExitStack, path: str) -> Callable[[Aligned], Any]:
+def _npz_writer(files: ExitStack, path: str) -> Callable[[Aligned, Aligned | None], Any]:
     """Arrays named by the number of the pair, written one by one: `numpy.load(path)["0"]` is the first."""
     from zipfile import ZipFile, ZipInfo
 
@@ -207,7 +228,7 @@ def _npz_writer(files: ExitStack, path: str) -> Callable[[Aligned], Any]:
 
     archive = files.enter_context(ZipFile(files.enter_context(write_bytes_atomically(path)), "w"))
 
-    def write(result: Aligned) -> None:
+    def write(result: Aligned, _: Aligned | None) -> None:
         # A fixed time stamp, so that equal content is equal bytes.
         with archive.open(ZipInfo(f"{result.encoded.pair.id}.npy"), "w") as entry:
             np.lib.format.write_array(entry, result.matrix.astype(np.float32), allow_pickle=False)

@@ -130,6 +130,14 @@ class TranslationModel(ABC):
     def baseline(self, kind: str) -> Tensor:
         """A vector that stands for an absent word: `zero`, `unk`, `pad` or `mean` of the vocabulary. [D]"""
 
+    def prefix_table(self) -> torch.nn.Module:
+        """The module that turns decoder input ids [B, T] into word embeddings [B, T, D].
+
+        Raises:
+            ModelError: a model without one.
+        """
+        raise ModelError(f"{self.name} does not show the word embeddings of its target prefix")
+
     def translate(self, sources: Sequence[Sequence[str]], beam: int = 5) -> list[tuple[str, ...]]:
         """Translate sentences by the library's beam search; the result is cut as this model takes target text.
 

@@ -118,6 +118,10 @@ class FairseqModel(TranslationModel):
         with _cross_attention_arguments(self.module.decoder, static_kv=False, need_weights=False):
             return self._features(batch, states, rows)
 
+    def prefix_table(self) -> torch.nn.Module:
+        table: torch.nn.Module = self.module.decoder.embed_tokens
+        return table
+
     def _features(self, batch: Batch, states: Tensor, rows: int | None = None) -> Tensor:
         encoded = {"encoder_out": [states.transpose(0, 1)], "encoder_padding_mask": [~batch.source_mask]}
         with sdpa_kernel(SDPBackend.MATH):

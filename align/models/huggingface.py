@@ -106,6 +106,10 @@ class HuggingFaceModel(TranslationModel):
         ).last_hidden_state
         return features
 
+    def prefix_table(self) -> nn.Module:
+        table: nn.Module = self._decoder.embed_tokens
+        return table
+
     def logits(self, batch: Batch, features: Tensor) -> Tensor:
         scores: Tensor = self.module.lm_head(features) + getattr(self.module, "final_logits_bias", 0)
         return scores

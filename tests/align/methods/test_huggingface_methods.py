@@ -13,6 +13,8 @@ from align.methods import make_method, usable_methods
 from align.methods.propagation import budget
 from align.methods.relevance_rules import RelevanceRules
 from align.models.hf_loading import load_huggingface
+from align.models.huggingface import T5Model
+from align.models.prefix import PrefixView
 from tests.align.models.hf_tiny import FAMILIES, pairs
 
 NAMES = ["fsmt", "m2m_100", "marian", "mbart", "mt5", "t5"]
@@ -55,6 +57,31 @@ def test_drawn_words_stand_for_words_of_a_list(model, encoded, tmp_path):
         scores = method.scores(model, batch)
         assert scores.isfinite().all()
         assert scores.any()
+
+
+def test_the_prefix_is_explained_by_slopes(model, encoded):
+    view = PrefixView(model)
+    pair = encoded[0]
+    seen = view.encode_pair(pair.pair)
+    found = make_method("gradient-x-input:sign=signed").scores(view, view.batch([seen]))[0]
+    batch = model.batch([pair])
+    # T5 normalises in float32, where smaller steps drown in rounding.
+    step = 1e-2 if isinstance(model, T5Model) else 1e-5
+    source = model.embed(batch)  # before the table is hooked, which some families share with the encoder
+
+    def log_probs(position, factor):
+        scale = torch.ones(1, len(pair.prefix), 1, dtype=torch.float64)
+        scale[:, position] = factor
+        handle = model.prefix_table().register_forward_hook(lambda module, inputs, output: output * scale)
+        try:
+            return model.log_probs(batch, source)[0].detach()
+        finally:
+            handle.remove()
+
+    for position in range(len(pair.prefix)):
+        slope = (log_probs(position, 1 + step) - log_probs(position, 1 - step)) / (2 * step)
+        torch.testing.assert_close(found[:, position], slope, atol=1e-4, rtol=1e-3)
+    assert found.any()
 
 
 @pytest.mark.parametrize("options", ["", ":attention=held", ":linear=alpha-beta"])
