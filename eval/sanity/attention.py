@@ -10,7 +10,7 @@ import torch
 from align.models.base import plan_batches
 from align.models.replacement import replaced_attention
 from eval.bootstrap import paired_means
-from eval.quality import quality_of, translation_quality
+from eval.quality import quality_of
 from eval.sanity.patterns import Patterns, positional_mean
 
 if TYPE_CHECKING:
@@ -100,16 +100,16 @@ def attention_rows(
     least: float,
     resamples: int,
     seed: int,
-    translate: bool = False,
+    clean: Quality | None = None,
     advance: Callable[[float], object] = lambda sentences: None,
 ) -> list[dict[str, object]]:
     """A row for each variant, the greatest loss first.
 
+    With `clean`, the quality of the model's own translations, the pairs are also translated under each variant.
     `loss` with its interval is in nats a target piece; `matters` is true where its lower end lies above `least`.
     `bleu_loss` and `chrf_loss` are points lost in free translation, None where not asked for or not possible.
     """
     text = [pair.pair for pair in pairs]
-    clean = translation_quality(model, text) if translate else None
     intervals = paired_means([[(o.loss, o.pieces) for o in losses[v]] for v in losses], resamples, seed)
     rows: list[dict[str, object]] = []
     for (variant, found), interval in zip(losses.items(), intervals, strict=True):

@@ -133,21 +133,23 @@ def attention(
     """
     loaded, pairs = load(model, text, output, overwrite)
     from align.progress import progress_bar
+    from eval.quality import translation_quality
     from eval.sanity.attention import attention_rows, conclusions, replacement_losses
     from eval.sanity.patterns import KINDS, variants
 
     chosen = variants(loaded, kinds.split(","), units.split(","))
     advance = progress_bar(len(pairs) * (len(chosen) + 1))
     losses, patterns = replacement_losses(loaded, pairs, chosen, seed, text.batch_pieces, advance)
-    if translate:
-        advance = progress_bar(len(pairs) * len(chosen))
-    rows = attention_rows(loaded, pairs, losses, patterns, least, bootstrap, seed, translate, advance)
+    clean = translation_quality(loaded, [pair.pair for pair in pairs]) if translate else None
+    advance = progress_bar(len(pairs) * len(chosen) if translate else 0)
+    rows = attention_rows(loaded, pairs, losses, patterns, least, bootstrap, seed, clean, advance)
     signed(rows, loaded, {"check": "attention", "pairs": len(pairs), "least": least, "seed": seed})
     first = opening(reader, "does the prediction rest on cross-attention, and on which layers and heads of it?")
     first += [f"{kind}: {KINDS[kind]}" for kind in dict.fromkeys(kinds.split(","))]
     columns = [key for key in rows[0] if translate or key not in ("bleu_loss", "chrf_loss")]
+    last = [f"As it is, the model has BLEU {clean.bleu:.1f} and chrF {clean.chrf:.1f} here."] if clean else []
     with write_atomically(output) as out:
-        out.write(render_report(form, first, rows, conclusions(rows, least), columns))
+        out.write(render_report(form, first, rows, last + conclusions(rows, least), columns))
 
 
 @sanity.command()

@@ -217,8 +217,9 @@ def test_random_rows_of_a_search_are_those_of_teacher_forcing(model, encoded):
 def test_rows_and_conclusions(model, encoded):
     chosen = variants(model, ["pruned", "row-mean"], ["all", "layer"])
     losses, patterns = replacement_losses(model, encoded, chosen, 0, 1000)
-    rows = attention_rows(model, encoded, losses, patterns, 0.01, 50, 1, translate=True)
     text = [pair.pair for pair in encoded]
+    clean = translation_quality(model, text)
+    rows = attention_rows(model, encoded, losses, patterns, 0.01, 50, 1, clean)
     for row in rows:
         variant = Variant(row["attention"], row["layer"], row["head"])
         found = losses[variant]
@@ -227,7 +228,7 @@ def test_rows_and_conclusions(model, encoded):
         if variant.kind == "row-mean":
             assert row["bleu_loss"] is row["chrf_loss"] is None
         else:
-            clean, other = translation_quality(model, text), replaced_quality(model, text, variant, patterns)
+            other = replaced_quality(model, text, variant, patterns)
             assert row["chrf_loss"] == pytest.approx(clean.chrf - other.chrf)
     made = [
         {"attention": "pruned", "layer": None, "head": None, "matters": True},
@@ -267,7 +268,7 @@ def test_unknown_names_are_refused(model):
 @pytest.mark.parametrize("form", ["table", "json", "tsv"])
 def test_command(checkpoint, form):
     arguments = ["sanity", "attention", "-m", checkpoint / "st.pt", "-i", checkpoint / "joint", "--format", form]
-    more = ["--kinds", "uniform,pruned", "--for", "end-user", "--bootstrap", 20, "--limit", 8]
+    more = ["--kinds", "uniform,pruned", "--for", "end-user", "--bootstrap", 20, "--limit", 8, "--translate"]
     result = CliRunner().invoke(cli, [str(a) for a in [*arguments, *more]], catch_exceptions=False)
     assert result.exit_code == 0
     assert "1 pairs are empty" in result.stderr
@@ -280,6 +281,7 @@ def test_command(checkpoint, form):
     elif form == "table":
         assert result.stdout.startswith("Asked: ")
         assert "heads, pruned:" in result.stdout
+        assert "the model has BLEU" in result.stdout
     else:
         assert result.stdout.startswith("attention\tlayer\thead\tloss\t")
 
