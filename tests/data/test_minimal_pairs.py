@@ -52,3 +52,12 @@ def test_the_demo_knows_every_word(direction, pairs):
         for side in (pair.first, pair.second):
             assert model.encode_pair(Pair(0, side, side)).source_word_of.count(-1) == 1
             assert model.source_dictionary.unk() not in model.encode_pair(Pair(0, side, side)).source
+
+
+def test_the_cases_of_french_agreement_are_minimal_pairs():
+    path = Path(__file__).resolve().parents[2] / "docs" / "cases" / "french-agreement.tsv"
+    pairs = list(read_minimal_pairs(str(path)))
+    assert len(pairs) == 60
+    for pair in pairs:
+        assert pair.translated == pair.cause - 1
+        assert pair.first[pair.translated] == "the"
