@@ -39,7 +39,7 @@ METHODS = ",".join(
     )
 )
 COLUMNS = (
-    "corruption measures rank method comp comp_low comp_high p_value suff suff_low suff_high comp_reversed deletion "
+    "corruption measures rank method comp comp_low comp_high p_value p_best suff suff_low suff_high comp_reversed deletion "
     "insertion of_ceiling own"
 ).split()
 TITLES = {

@@ -34,6 +34,7 @@ ASKED = "does the model lose a target word without the source words that a metho
 READING = {
     "comp": "comprehensiveness: loss of log p of a target word without the top source words, mean over shares of "
     "words; high is faithful. It answers: are the words named needed?",
+    "p, p_best": "of the hypotheses that comp is that of random orders, and that of the best method of any kind",
     "suff": "sufficiency: loss of log p with the top words alone; low is faithful. It answers: are they enough?",
     "deletion, insertion": "mean log p along the curve as words go, or come, in the method's order; low and high are "
     "faithful",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from eval.aer import scores, sentence_stats, total
-from eval.bootstrap import MeanInterval, draws, paired_means
+from eval.bootstrap import draws, paired_means
 from eval.faithfulness import ORACLE, RANDOM
 
 if TYPE_CHECKING:
@@ -27,18 +27,25 @@ def method_rows(sentences: Sequence[Sentence], bins: Sequence[float], resamples:
     """A row for each order: the random floor first, then methods by falling comprehensiveness, then the oracle.
 
     `comp` and `suff` are means over target words and bins, with intervals over sentences; `p_value` is of the
-    hypothesis that `comp` is that of random orders. `of_ceiling` puts comprehensiveness between the floor (0) and the
+    hypothesis that `comp` is that of random orders, `p_best` that it is that of the best method. `of_ceiling` puts comprehensiveness between the floor (0) and the
     oracle (1), on the sentences that are short enough for an oracle.
     """
     names = [RANDOM, *(name for name in sentences[0].forward if name not in (RANDOM, ORACLE))]
     names += [ORACLE] if any(ORACLE in sentence.forward for sentence in sentences) else []
     tables = {field: [_pairs(sentences, name, field) for name in names] for field in FIELDS}
-    found = {field: _intervals(table, resamples, seed) for field, table in tables.items()}
+    found = {field: paired_means(table, resamples, seed) for field, table in tables.items()}
+    to_best = _to_best(dict(zip(names, tables["comp"], strict=True)), resamples, seed)
     rows: list[Row] = []
     for n, name in enumerate(names):
         comp, suff = found["comp"][n], found["suff"][n]
         row: Row = {"method": name, "comp": comp.value, "comp_low": comp.low, "comp_high": comp.high}
-        row |= {"p_value": comp.p_value, "suff": suff.value, "suff_low": suff.low, "suff_high": suff.high}
+        row |= {
+            "p_value": comp.p_value,
+            "p_best": to_best.get(name),
+            "suff": suff.value,
+            "suff_low": suff.low,
+            "suff_high": suff.high,
+        }
         row["comp_reversed"] = _reversed(sentences, name)
         row["of_ceiling"] = _of_ceiling(sentences, name)
         rows.append(row | _details(sentences, name, bins))
@@ -46,8 +53,12 @@ def method_rows(sentences: Sequence[Sentence], bins: Sequence[float], resamples:
     return [rows[0], *middle, *rows[1 + len(middle) :]]
 
 
-def _intervals(table: Sequence[Sequence[tuple[float, float]]], resamples: int, seed: int) -> list[MeanInterval]:
-    return paired_means(table, max(resamples, 0), seed)
+def _to_best(tables: Mapping[str, Sequence[tuple[float, float]]], resamples: int, seed: int) -> dict[str, float | None]:
+    """For each method the p-value of the hypothesis that it is as comprehensive as the best; None for the best."""
+    means = {name: np.sum(table, axis=0) for name, table in tables.items() if name not in (RANDOM, ORACLE)}
+    ranked = sorted(means, key=lambda name: -float(means[name][0] / means[name][1]))
+    found = paired_means([tables[name] for name in ranked], resamples, seed)
+    return {name: mean.p_value for name, mean in zip(ranked, found, strict=True)}
 
 
 def _pairs(sentences: Sequence[Sentence], name: str, field: str) -> list[tuple[float, float]]:

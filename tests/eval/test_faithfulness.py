@@ -13,6 +13,7 @@ from align.methods.erasure import word_spans
 from data.bitext import Pair
 from data.errors import UsageError
 from data.links import GoldAlignment
+from eval.bootstrap import paired_means
 from eval.erasure import CORRUPTIONS, Erased, make_corruptions, target_pieces, word_log_probs
 from eval.faithfulness import (
     ORACLE,
@@ -179,6 +180,11 @@ def test_rows_are_means_over_target_words(model, encoded):
     for field in ("comp", "suff"):
         total = sum(sum(getattr(sentence.forward["a"], field)) / len(BINS) for sentence in found)
         assert rows["a"][field] == pytest.approx(total / words)
+    best, other = sorted("ab", key=lambda name: -rows[name]["comp"])
+    tables = [[(s.forward[name].comp.mean(), s.forward[name].words) for s in found] for name in (best, other)]
+    assert rows[best]["p_best"] is None
+    assert rows[other]["p_best"] == paired_means(tables, 50, 1)[1].p_value
+    assert rows[ORACLE]["p_best"] is None
     short = [s.forward for s in found if ORACLE in s.forward]
     assert 0 < len(short) < len(found)
     a, floor, top = (sum(s[name].comp.sum() for s in short) for name in ("a", RANDOM, ORACLE))
