@@ -39,8 +39,8 @@ METHODS = ",".join(
     )
 )
 COLUMNS = (
-    "corruption measures rank method comp comp_low comp_high p_value p_best suff suff_low suff_high comp_reversed deletion "
-    "insertion of_ceiling own"
+    "corruption measures rank method comp comp_low comp_high p_value p_best suff suff_low suff_high comp_reversed "
+    "deletion insertion of_ceiling own"
 ).split()
 TITLES = {
     "faithfulness": "Faithfulness, by corruption and by what is measured:",

@@ -27,8 +27,8 @@ def method_rows(sentences: Sequence[Sentence], bins: Sequence[float], resamples:
     """A row for each order: the random floor first, then methods by falling comprehensiveness, then the oracle.
 
     `comp` and `suff` are means over target words and bins, with intervals over sentences; `p_value` is of the
-    hypothesis that `comp` is that of random orders, `p_best` that it is that of the best method. `of_ceiling` puts comprehensiveness between the floor (0) and the
-    oracle (1), on the sentences that are short enough for an oracle.
+    hypothesis that `comp` is that of random orders, `p_best` that it is that of the best method. `of_ceiling` puts
+    comprehensiveness between the floor (0) and the oracle (1), on the sentences that are short enough for an oracle.
     """
     names = [RANDOM, *(name for name in sentences[0].forward if name not in (RANDOM, ORACLE))]
     names += [ORACLE] if any(ORACLE in sentence.forward for sentence in sentences) else []
