@@ -16,7 +16,7 @@ from tests.tiny import tiny_model, tiny_pairs
 LAYERS = ["output", "decoder 1", "decoder 0", "encoder 1", "encoder 0", "embeddings"]
 
 
-@pytest.fixture(scope="module", params=["post-norm", "tied", "pre-norm", "fsmt", "marian", "m2m_100", "t5"])
+@pytest.fixture(scope="module", params=["post-norm", "tied", "pre-norm", "fsmt", "marian", "t5"])
 def model(request, tmp_path_factory):
     settings = {
         "post-norm": {},

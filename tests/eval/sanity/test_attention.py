@@ -21,7 +21,7 @@ from tests.align.models.hf_tiny import FAMILIES
 from tests.align.models.hf_tiny import pairs as hf_pairs
 from tests.tiny import tiny_model, tiny_pairs
 
-HF = ["fsmt", "m2m_100", "marian", "t5"]
+HF = ["fsmt", "m2m_100", "t5"]
 
 
 @pytest.fixture(scope="module")
