@@ -260,7 +260,7 @@ def extraction_options(command: F) -> F:
         click.option(
             "--batch-pieces",
             type=click.IntRange(1),
-            default=500,
+            default=400,
             show_default=True,
             help="Size of a batch: sentences times the pieces of the longest pair.",
         ),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from data.links import Link, Links
 
 WINDOW = 1024  # pairs sorted by length together
-BATCH_PIECES = 500  # B x (S + T) of a batch
+BATCH_PIECES = 400  # B x (S + T) of a batch
 MOST_UNKNOWN = 0.2
 
 

@@ -49,7 +49,7 @@ class Comparison:
     specs: Sequence[str]
     hows: Sequence[Extraction]
     symmetrisations: Sequence[str] = ()
-    batch_pieces: int = 500
+    batch_pieces: int = 400
     most_unknown: float = 0.2
 
     def methods(self, model: TranslationModel) -> list[Method]:

@@ -81,7 +81,7 @@ class Evaluation:
     methods: Sequence[Method]
     corruptions: Mapping[str, Sequence[Corruption]]
     plan: Plan
-    batch_pieces: int = 500
+    batch_pieces: int = 400
     most_unknown: float = 0.2
 
     def run(
