@@ -93,9 +93,9 @@ class RelevanceRules(TorchFunctionMode):
         return varying + self.gated("inputs", finite) + (constant - finite)
 
     def epsilon_linear(self, inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-        # One flat product: PyTorch may multiply batches one by one, whose backward pass for many rows copies the weights.
+        # One flat product: PyTorch may multiply batches one by one, which copies the weights for many rows at once.
         flat = inputs.reshape(-1, inputs.shape[-1])
-        out = F.linear(flat, weight, None if self.gates else bias).unflatten(0, inputs.shape[:-1])
+        out = F.linear(flat, weight, None if self.gates else bias).reshape(*inputs.shape[:-1], -1)
         if bias is not None and self.gates:
             out = out + self.gated("biases", bias)
         if not self.epsilon:
