@@ -62,13 +62,14 @@ def _ray(address: str | None) -> Any:
 
 
 class _Actor:
-    """One worker; its model is loaded by `ready`."""
+    """One worker; `ready` loads the plan and the model."""
 
     def __init__(self, folder: Path, load: Load, tries: int) -> None:
-        self.plan, self.load, self.tries = load_plan(folder), load, tries
+        self.folder, self.load, self.tries = folder, load, tries
 
     def ready(self) -> str | None:
         try:
+            self.plan = load_plan(self.folder)
             self.align = self.load(self.plan.job)
         except AlignError as error:
             return str(error)
