@@ -10,9 +10,9 @@ import click
 import torch
 
 from align.models.load import LoadOptions, load_model
+from bench.against_inseq import inseq
 from bench.agreement import precision, samples
 from bench.gradients import attention, gradients
-from bench.inseq import inseq
 from bench.links import links
 from bench.resources import memory, startup
 from data.bitext import Pair, read_bitext

@@ -51,6 +51,6 @@ def _inseq_seconds(python: Path, folder: Path, pairs: Sequence[Pair], batch: int
         text.write_text("".join(f"{' '.join(p.source)}\t{' '.join(p.target)}\n" for p in pairs), encoding="utf-8")
         script = Path(__file__).with_name("inseq_peer.py")
         command = [str(python), str(script), str(folder), str(text), str(torch.get_num_threads()), str(batch), *METHODS]
-        result = subprocess.run(command, check=True, capture_output=True, text=True)
+        result = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     found: dict[str, float] = json.loads(result.stdout.splitlines()[-1])
     return found
