@@ -7,6 +7,7 @@ has units for such products. Where it does not, the answer is as exact as MKL's 
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SETTING = "bf16"
+# oneDNN keeps a program for every shape; batches differ in theirs, so more than those of one batch are memory lost.
+os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
 LARGEST_ERROR = 1e-5  # relative to the norms of the factors: float32 stays below 1e-6, bfloat16 is above 1e-4
 _MKLDNN: Any = torch.backends.mkldnn  # its settings are made when the module is, which mypy does not see
 
