@@ -26,7 +26,7 @@ def links(count: int, rounds: int) -> None:
         },
         rounds,
     )
-    print_ratios(times, count, "link", "loops in Python, AER")
+    print_ratios(times, count // 1000, "thousand links", "loops in Python, AER")
     times = measure(
         {
             "loops in Python, grow-diag-final-and": lambda: list(map(naive.grow_diag_final_and, *sides[:2])),
@@ -34,7 +34,7 @@ def links(count: int, rounds: int) -> None:
         },
         rounds,
     )
-    print_ratios(times, count, "link", "loops in Python, grow-diag-final-and")
+    print_ratios(times, count // 1000, "thousand links", "loops in Python, grow-diag-final-and")
     same = list(map(naive.grow_diag_final_and, *sides[:2])) == list(map(symmetrize, *sides[:2]))
     print(f"  both symmetrise alike: {'yes' if same else 'NO'}")
 

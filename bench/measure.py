@@ -29,7 +29,7 @@ def measure(contenders: Mapping[str, Callable[[], object]], rounds: int) -> dict
 def print_ratios(times: Mapping[str, float], units: int, unit: str, base: str) -> None:
     """A line for each contender: time for a unit, and how many times faster than `base`."""
     for name, seconds in times.items():
-        print(f"  {name:46s} {1000 * seconds / units:10.3f} ms a {unit}  {times[base] / seconds:8.2f} x {base}")
+        print(f"  {name:46s} {1000 * seconds / units:10.3f} ms a {unit:14s} {times[base] / seconds:8.2f} x {base}")
 
 
 class Products(TorchDispatchMode):
