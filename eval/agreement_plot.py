@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +27,6 @@ def draw(labels: Sequence[str], table: Floats, measure: str, path: str) -> None:
     Raises:
         UsageError: matplotlib is not installed.
     """
-    logging.getLogger("matplotlib").setLevel(logging.WARNING)  # others may have turned its talk about fonts on
     figure = heat_map(labels, table, measure)
     form = Path(path).suffix[1:]
     undated = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(form)

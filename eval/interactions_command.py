@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -96,7 +95,6 @@ def interactions(
 
 
 def _draw(found: Interactions, path: str) -> None:
-    logging.getLogger("matplotlib").setLevel(logging.WARNING)  # importing fairseq turns on every debug line
     figure = figure_of(found)
     undated = {"CreationDate": None} if path.endswith(".pdf") else None  # equal input gives equal bytes
     with write_bytes_atomically(path) as out:

@@ -128,8 +128,9 @@ def _load_weights(module: Any, weights: Mapping[str, Tensor], path: Path) -> Non
 
 
 def _import_fairseq() -> None:
-    logger = logging.getLogger("fairseq")
-    level = logger.level
+    """Import fairseq, whose modules turn on debug logging of the whole process: that is taken back."""
+    root, logger = logging.getLogger(), logging.getLogger("fairseq")
+    before = root.level, root.handlers[:], logger.level
     logger.setLevel(logging.ERROR)
     try:
         import fairseq.models.transformer  # noqa: F401 (registers the architectures)
@@ -139,4 +140,6 @@ def _import_fairseq() -> None:
             "fairseq-fixed==0.12.3.1, which gives the module fairseq"
         ) from error
     finally:
-        logger.setLevel(level)
+        root.setLevel(before[0])
+        root.handlers[:] = before[1]
+        logger.setLevel(before[2])

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import logging
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -95,3 +98,13 @@ def test_words_of_a_translation_into_unspaced_text(chinese, monkeypatch):
             assert len(words[0]) > 2
             assert words[0] == [piece.strip("▁") for piece in pieces[0] if piece != "▁"]
             assert words[1][-3:] == ["it", "'", "s"]  # Latin letters stay together
+
+
+def test_importing_fairseq_leaves_logging_alone() -> None:
+    """Some of its modules set the root logger to DEBUG and give it a handler."""
+    code = (
+        "import logging; from align.models.fairseq_loading import _import_fairseq; _import_fairseq(); "
+        "root = logging.getLogger(); print(root.level, root.handlers)"
+    )
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{logging.WARNING} []\n"
