@@ -169,7 +169,8 @@ def test_an_empty_corpus(folder, tmp_path):
 def test_signals_drop_the_shard_at_work(tmp_path, number, code, workers):
     plan = stub.plan(tmp_path, stub.pairs(23, *["x"] * 6, f"touch:{tmp_path / 'begun'}", f"wait-for:{tmp_path / 'go'}"))
     program = (
-        "import align.batch.run, align.cli; from tests.align.batch import stub\n"
+        "import signal, align.batch.run, align.cli; from tests.align.batch import stub\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's background jobs start with it ignored
         "align.batch.run.run_batch.__defaults__ = (2, stub.load, lambda progress: None)\n"
         "align.cli.main()"
     )
