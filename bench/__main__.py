@@ -81,7 +81,7 @@ def bench(
             case "inseq":
                 if inseq_python is None or hf_model is None:
                     raise click.UsageError("inseq needs --inseq-python and --hf-model")
-                peer = load_model(hf_model, LoadOptions())
+                peer = load_model(hf_model, LoadOptions(unspaced="none"))  # inseq reads the text as it stands
                 inseq(inseq_python, hf_model, peer, _some(text, pairs), rounds, inseq_batch)
 
 

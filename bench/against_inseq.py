@@ -6,7 +6,7 @@ import json
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -16,7 +16,7 @@ from bench.measure import measure
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from align.models.base import TranslationModel
+    from align.models.base import Encoded, TranslationModel
     from data.bitext import Pair
 
 # A method of inseq, and the same question asked of nmt-align.
@@ -33,24 +33,42 @@ def inseq(python: Path, folder: Path, model: TranslationModel, pairs: Sequence[P
     encoded = [model.encode_pair(pair) for pair in pairs]
     ours = {spec: (lambda spec=spec: score(model, encoded, spec)) for spec in (*METHODS.values(), "smoothgrad")}
     times = measure(ours, rounds)
-    theirs = _inseq_seconds(python, folder, pairs, batch)
+    answer = _ask_inseq(python, folder, pairs, batch)
+    theirs = answer["seconds"]
     for name, spec in METHODS.items():
         _line(f"inseq {name}", theirs[name], theirs[name], len(pairs), f"inseq {name}")
         _line(f"nmt-align {spec}", times[spec], theirs[name], len(pairs), f"inseq {name}")
     single = theirs["input_x_gradient"]
     _line("nmt-align smoothgrad (30 samples)", times["smoothgrad"], single, len(pairs), "inseq input_x_gradient")
+    _compare(model, encoded[0], answer)
+
+
+@torch.no_grad()
+def _compare(model: TranslationModel, pair: Encoded, answer: dict[str, Any]) -> None:
+    """Whether inseq explains the same model: its probabilities, and gradient x input of the first target piece."""
+    batch = model.batch([pair])
+    log_probs = model.log_probs(batch, model.embed(batch))[0]
+    theirs = torch.tensor(answer["probabilities"])
+    if len(theirs) != len(log_probs) or len(answer["first_row"]) != len(pair.source):
+        print("  inseq cuts the first pair into other pieces, so scores cannot be compared (try --unspaced none)")
+        return
+    row = score(model, [pair], METHODS["input_x_gradient"])[pair.pair.id][0]
+    worst = (row - torch.tensor(answer["first_row"])).abs().max() / row.abs().max()
+    print(f"  first target piece: scores differ by {worst:.1e} of the largest")
+    apart = (theirs.log() - log_probs).abs()
+    print(f"  log p differs by {apart[0]:.1e} for the first target piece, up to {apart[1:].max():.2f} for later ones")
 
 
 def _line(name: str, seconds: float, base: float, count: int, against: str) -> None:
     print(f"  {name:46s} {1000 * seconds / count:10.3f} ms a pair  {base / seconds:8.2f} x {against}")
 
 
-def _inseq_seconds(python: Path, folder: Path, pairs: Sequence[Pair], batch: int) -> dict[str, float]:
+def _ask_inseq(python: Path, folder: Path, pairs: Sequence[Pair], batch: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as temporary:
         text = Path(temporary) / "pairs.tsv"
         text.write_text("".join(f"{' '.join(p.source)}\t{' '.join(p.target)}\n" for p in pairs), encoding="utf-8")
         script = Path(__file__).with_name("inseq_peer.py")
         command = [str(python), str(script), str(folder), str(text), str(torch.get_num_threads()), str(batch), *METHODS]
         result = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    found: dict[str, float] = json.loads(result.stdout.splitlines()[-1])
+    found: dict[str, Any] = json.loads(result.stdout.splitlines()[-1])
     return found

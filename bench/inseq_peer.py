@@ -26,4 +26,9 @@ for method in methods:
     start = time.perf_counter()
     model.attribute(sources, targets, **settings)
     seconds[method] = time.perf_counter() - start
-print(json.dumps(seconds))
+model = inseq.load_model(folder, "input_x_gradient", device="cpu")
+settings = {"batch_size": 1, "show_progress": False, "pretty_progress": False, "step_scores": ["probability"]}
+found = model.attribute(sources[:1], targets[:1], **settings).sequence_attributions[0]
+first_row = found.source_attributions[:, 0].sum(-1) / found.step_scores["probability"][0]  # of log p, [S]
+probabilities = found.step_scores["probability"].tolist()
+print(json.dumps({"seconds": seconds, "probabilities": probabilities, "first_row": first_row.tolist()}))
