@@ -147,25 +147,23 @@ def score_systems(
 
 
 def _row(system: System, scores: dict[str, float | None], settings: Mapping[str, object]) -> dict[str, object]:
-    options = system.run.method.options()
-    place = {key: options.pop(key, None) for key in ("layer", "heads", "position")}
-    shown = ":".join(f"{key}={value}" for key, value in options.items())
-    how = system.run.how
+    method, how = system.run.method, system.run.how
+    place = {key: method.options().get(key) for key in PLACE}
     return {
-        "method": system.run.method.name,
-        "options": shown,
+        "method": method.name,
+        "options": _text_of(method.told_options()),
         **place,
         "direction": system.direction,
         "pooling": how.pooling,
-        "measures": system.run.method.measured,
+        "measures": method.measured,
         **{key: scores[key] for key in ("aer", "aer_low", "aer_high", "precision", "recall", "f1", "links")},
         "passes": system.passes / max(1, len(system.links)),
         "seconds": system.seconds,
         "completeness_error": system.completeness_error,
         "signature": signature(
             {
-                "method": system.run.method.name,
-                "options": shown or None,
+                "method": method.name,
+                "options": _text_of(method.options()) or None,
                 **place,
                 "direction": _direction(system.direction),
                 **how.settings(),
@@ -173,6 +171,10 @@ def _row(system: System, scores: dict[str, float | None], settings: Mapping[str,
             }
         ),
     }
+
+
+def _text_of(options: Mapping[str, object]) -> str:
+    return ":".join(f"{key}={value}" for key, value in options.items() if key not in PLACE)
 
 
 def mixture_warning(systems: Iterable[System]) -> str | None:
@@ -183,6 +185,7 @@ def mixture_warning(systems: Iterable[System]) -> str | None:
     return f"this table mixes {', '.join(kinds[:-1])} and {kinds[-1]}: {_MIXTURE}"
 
 
+PLACE = ("layer", "heads", "position")  # columns of their own
 _MIXTURE = "they answer different questions, and a lower AER makes none of them a better explanation of the model"
 
 

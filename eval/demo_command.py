@@ -24,6 +24,7 @@ METHODS = (
     "gradient-x-input",
     "smoothgrad:samples=5:base=input",
     "integrated-gradients:steps=5:sign=positive",
+    "lrp:attention=held",
     "occlusion:baseline=zero",
 )
 SYMMETRISATIONS = ("intersection", "grow-diag-final-and", "agreement")

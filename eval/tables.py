@@ -87,6 +87,11 @@ def _percentage(value: float) -> str:
     return f"{100 * value:.1f}"
 
 
+def _amount(value: float) -> str:
+    """Three digits are enough to compare costs."""
+    return f"{value:.2f}" if value < 10 else f"{value:.0f}"
+
+
 def _starred(p_value: float) -> str:
     return f"{p_value:.3f}{'*' if p_value < SIGNIFICANT else ' '}"
 
@@ -97,6 +102,7 @@ def _one_line(text: str) -> str:
 
 
 _SHOWN: dict[str, Callable[[float], str]] = {
+    **dict.fromkeys(("passes", "seconds"), _amount),
     **dict.fromkeys(("aer", "aer_low", "aer_high", "precision", "recall", "f1", "f_alpha"), _percentage),
     "p_value": _starred,
 }

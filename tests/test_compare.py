@@ -91,6 +91,12 @@ def test_all_methods_both_directions(folder):
     }
     assert all(0 <= row["aer_low"] <= row["aer"] <= row["aer_high"] <= 1 for row in rows)
     assert len({row["signature"] for row in rows}) == len(rows)
+    # Rows tell the options that differ from their defaults or vary here; signatures tell all.
+    assert {row["options"] for row in rows if row["method"] == "smoothgrad"} == {
+        "samples=2:base=input",
+        "samples=2:base=l1",
+    }
+    assert all("noise=0.15" in row["signature"] for row in rows if row["method"] == "smoothgrad")
     complete = [row["completeness_error"] for row in rows if row["method"] == "integrated-gradients"]
     assert any(error is not None for error in complete)
     assert "1 pairs are empty" in result.stderr

@@ -91,6 +91,10 @@ class Method(ABC):
         """Options by name, in order of definition."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
+    def told_options(self) -> dict[str, object]:
+        """The options that readers of a table need: those that differ from their defaults or that comparisons vary."""
+        return {key: value for key, value in self.options().items() if self._is_set(key) or key in self.compared}
+
     @property
     def label(self) -> str:
         """The name with the options that differ from their defaults: short, and different for different methods."""

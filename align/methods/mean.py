@@ -65,10 +65,13 @@ class Mean(Method):
         weighted = zip(self.weights, self.methods, strict=True)
         return {"of": ",".join(f"{weight:g}*{method}" for weight, method in weighted)}
 
+    def told_options(self) -> dict[str, object]:
+        weighted = zip(self.weights, self.methods, strict=True)
+        return {"of": ",".join(f"{weight:g}*{method.label}" for weight, method in weighted)}
+
     @property
     def label(self) -> str:
-        weighted = zip(self.weights, self.methods, strict=True)
-        return f"{self.name}({','.join(f'{weight:g}*{method.label}' for weight, method in weighted)})"
+        return f"{self.name}({self.told_options()['of']})"
 
     def __str__(self) -> str:
         return f"{self.name}({self.options()['of']})"
