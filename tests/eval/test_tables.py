@@ -9,7 +9,7 @@ import pytest
 from eval.tables import render
 
 ROWS = [
-    {"file": "one", "aer": 0.2345, "p_value": None, "links": 7, "seconds": 1.5, "signature": "a:1"},
+    {"file": "one", "aer": 0.2345, "p_value": None, "links": 7, "seconds": 21.5, "signature": "a:1"},
     {
         "file": "a\tb\x1b",
         "aer": float("nan"),
@@ -24,8 +24,8 @@ ROWS = [
 def test_text_table() -> None:
     assert render(ROWS, "table").splitlines() == [
         "file      AER %      p   links  seconds",
-        "one        23.4       –      7    1.500",
-        r"a\tb\x1b      –  0.012*   1234    0.250",
+        "one        23.4       –      7       22",
+        r"a\tb\x1b      –  0.012*   1234     0.25",
         "signature: a:1",
     ]
 
