@@ -49,7 +49,7 @@ def test_json_has_fractions_and_null() -> None:
 def test_tsv_has_fractions_and_empty_fields() -> None:
     assert render(ROWS, "tsv").splitlines() == [
         "file\taer\tp_value\tlinks\tseconds\tsignature",
-        "one\t0.2345\t\t7\t1.5\ta:1",
+        "one\t0.2345\t\t7\t21.5\ta:1",
         "a\\tb\\x1b\t\t0.0123\t1234\t0.25\ta:1",
     ]
 
