@@ -31,7 +31,7 @@ class Aligner:
     reverse: TranslationModel | None
     method: Method
     how: Extraction
-    symmetrisation: str = "grow-diag-final-and"
+    symmetrisation: str = "agreement"
     batch_pieces: int = BATCH_PIECES
     most_unknown: float = MOST_UNKNOWN
     reverse_method: Method | None = None  # where it is not `method`

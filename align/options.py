@@ -205,7 +205,7 @@ def method_options(command: F) -> F:
         command,
         click.option(
             "--method",
-            default="attention:position=awi",
+            default="attention-x-gradient",
             show_default=True,
             help="Method and options, such as `lrp:sign=absolute`; `compare` or `choose` tells which suits a model.",
         ),
@@ -222,10 +222,10 @@ def method_options(command: F) -> F:
         click.option(
             "--symmetrize",
             "symmetrisation",
-            default="grow-diag-final-and",
+            default="agreement",
             show_default=True,
-            help="With --reverse-model: how to combine both directions (see `nmt-align symmetrize`), or by their soft "
-            "scores, `agreement:threshold=0.2:mean=harmonic`.",
+            help="With --reverse-model: how to combine both directions: by their soft scores, "
+            "`agreement:threshold=0.2:mean=harmonic`, or by a rule of `nmt-align symmetrize`.",
         ),
     )
 

@@ -105,7 +105,7 @@ def test_plan_run_status_merge(folder, tmp_path):
 
 def test_another_method_in_the_same_folder_is_refused(folder, tmp_path):
     assert everything(folder, tmp_path)[0].return_value == 0
-    with pytest.raises(AlignError, match="method: attention:position=awi, now gradient-norm"):
+    with pytest.raises(AlignError, match="method: attention-x-gradient, now gradient-norm"):
         everything(folder, tmp_path, "--method", "gradient-norm", "--overwrite")
     before = (tmp_path / "links").read_bytes()
     result, files = everything(folder, tmp_path, "--overwrite", "--fail-on", "empty")
