@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from align.models.inside import AttentionBlock
 
 RULES = ("positive", "signed", "cam")
-CELLS = 8_000_000  # K x B x T x D of one chunk of gradients at one layer
+CELLS = 1_000_000  # K x B x T x D of one chunk of gradients at one layer, which should stay in the cache
 
 
 @dataclass(frozen=True)
