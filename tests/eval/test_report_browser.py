@@ -20,6 +20,7 @@ from eval.report.render import write_report
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 if not (CHROMIUM and DRIVER):
@@ -85,6 +86,15 @@ class Browser:
     def texts(self, selector: str) -> list[str]:
         script = "return [...document.querySelectorAll(arguments[0])].map((element) => element.textContent)"
         return list(self.driver.execute_script(script, selector))
+
+    def show(self, at: int) -> None:
+        """Click a pair in the list, again if the page moved under the pointer."""
+
+        def shown(driver: Any) -> bool:
+            self.one(f"#pair-{at}").click()
+            return bool(self.one("#pair-title").text == f"Pair {at + 1}")
+
+        WebDriverWait(self.driver, 10).until(shown)
 
     def press(self, *keys: str) -> None:
         self.driver.switch_to.active_element.send_keys(*keys)
@@ -165,7 +175,7 @@ def expected_kinds(system: System, at: int) -> dict[tuple[int, int], str]:
 
 def test_every_pair_is_drawn_as_it_is(browser: Browser) -> None:
     for at in range(len(PAIRS)):
-        browser.one(f"#pair-{at}").click()
+        browser.show(at)
         assert browser.kinds() == expected_kinds(REPORT.systems[0], at)
         assert browser.texts("#links ol:first-child bdi") == list(PAIRS[at].source)
         assert browser.texts("#links ol:last-child bdi") == list(PAIRS[at].target)
@@ -194,7 +204,7 @@ def test_clicking_a_system_changes_the_picture(browser: Browser) -> None:
 
 
 def test_markup_in_words_stays_text(browser: Browser) -> None:
-    browser.one(f"#pair-{len(PAIRS) - 1}").click()
+    browser.show(len(PAIRS) - 1)
     assert browser.one("#links bdi").text == ALERT
     assert browser.texts("#heat text.source")[0] == f"{ALERT[:13]}…"
     assert ALERT in browser.texts("#list bdi")[-1]
@@ -202,7 +212,7 @@ def test_markup_in_words_stays_text(browser: Browser) -> None:
 
 
 def test_heat_map_holds_the_shares(browser: Browser) -> None:
-    browser.one("#pair-6").click()
+    browser.show(6)
     levels = np.rint(SOFT[6] * 63).astype(int)
     shades = browser.all("#heat .shade")
     assert len(shades) == len(set(levels.flat) - {0})
@@ -213,7 +223,7 @@ def test_heat_map_holds_the_shares(browser: Browser) -> None:
 
 
 def test_a_word_tells_what_it_is_linked_to(browser: Browser) -> None:
-    browser.one("#pair-6").click()
+    browser.show(6)
     browser.all("#links ol:last-child li")[2].click()
     told = browser.texts("#readout bdi")
     assert told[0] == "t2"
@@ -319,7 +329,7 @@ def test_the_page_is_never_wider_than_the_screen(browser: Browser, width: int) -
     browser.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     try:
         for at in range(len(PAIRS)):
-            browser.one(f"#pair-{at}").click()
+            browser.show(at)
             assert browser.driver.execute_script("return document.documentElement.scrollWidth") <= width
     finally:
         browser.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
