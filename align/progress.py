@@ -9,10 +9,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def progress_bar(total: float) -> Callable[[float], Any]:
-    """A bar on stderr that counts passes; silent where stderr is no terminal."""
+def progress_bar(total: float, unit: str = "pass") -> Callable[[float], Any]:
+    """A bar on stderr that counts in `unit`; silent where stderr is no terminal."""
     from tqdm import tqdm
 
-    bar: Any = tqdm(total=total, unit="pass", unit_scale=True, file=sys.stderr, disable=None, leave=False)
+    bar: Any = tqdm(total=total, unit=unit, unit_scale=True, file=sys.stderr, disable=None, leave=False)
     update: Callable[[float], Any] = bar.update
     return update

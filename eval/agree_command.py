@@ -11,10 +11,9 @@ import click
 from align.options import ModelArguments
 from align.specs import split_list
 from data.errors import UsageError
-from data.links import FORMATS as LINK_FORMATS
 from data.links import read_gold
 from data.streams import check_paths, write_atomically
-from eval.options import result_options
+from eval.options import gold_format_options, result_options
 from eval.purpose import opening
 from eval.sanity.command import Text, load, signed, text_and_model
 from eval.tables import Format, render
@@ -66,9 +65,7 @@ CAUTION = (
 @click.option("--sentences", metavar="FILE", help="Write all measures of every sentence as TSV.")
 @click.option("--plot", metavar="FILE", help="Draw the clustered table, .png, .svg or .pdf.")
 @click.option("-g", "--gold", metavar="FILE", help="Gold alignments: does agreement go with AER, over sentences?")
-@click.option("--gold-format", type=click.Choice(list(LINK_FORMATS)), default="gold", show_default=True)
-@click.option("--gold-one-based/--gold-zero-based", default=None, help="Base of GOLD (default: the format's own).")
-@click.option("--gold-swap", is_flag=True, help="GOLD has its links as target-source.")
+@gold_format_options
 @result_options
 def agree(
     model: ModelArguments,

@@ -11,6 +11,7 @@ import click
 from align.options import read_pairs, text_options
 from data.errors import DataError, UsageError
 from data.links import FORMATS, read_gold, read_links
+from eval.options import gold_format_options
 from eval.soft_alignments import is_soft, read_soft
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class Material:
 
 def material_options(command: F) -> F:
     """The text, how link files are written, and the gold alignments; collected as the rest of `read_material`."""
+    command = gold_format_options(command)
     for option in reversed(_OPTIONS):
         command = option(command)
     return text_options(command)
@@ -63,9 +65,6 @@ _OPTIONS: list[Callable[[Any], Any]] = [
     click.option("--one-based/--zero-based", default=None, help="Base of the links (default: the format's own)."),
     click.option("--swap", is_flag=True, help="Links are written as target-source."),
     click.option("-g", "--gold", metavar="FILE", help="Gold alignments, one line a pair."),
-    click.option("--gold-format", type=click.Choice(list(FORMATS)), default="gold", show_default=True),
-    click.option("--gold-one-based/--gold-zero-based", default=None, help="Base of GOLD (default: the format's own)."),
-    click.option("--gold-swap", is_flag=True, help="GOLD has its links as target-source."),
 ]
 
 

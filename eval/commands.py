@@ -14,7 +14,7 @@ from data.links import FORMATS as LINK_FORMATS
 from data.links import GoldAlignment, diagnose, link_format, read_gold, read_links
 from data.streams import check_paths, write_atomically
 from eval.aer import corpus_stats
-from eval.options import result_options
+from eval.options import gold_format_options, result_options
 from eval.score import measure
 from eval.tables import Format, render
 
@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("gold")
 @click.argument("hypotheses", metavar="HYP...", nargs=-1, required=True)
-@click.option("--gold-format", type=click.Choice(list(LINK_FORMATS)), default="gold", show_default=True)
-@click.option("--gold-one-based/--gold-zero-based", default=None, help="Base of GOLD (default: the format's own).")
-@click.option("--gold-swap", is_flag=True, help="GOLD has its links as target-source.")
+@gold_format_options
 @click.option("--hyp-format", type=click.Choice(list(LINK_FORMATS)), default="pharaoh", show_default=True)
 @click.option("--hyp-one-based/--hyp-zero-based", default=None, help="Base of HYP (default: the format's own).")
 @click.option("--hyp-swap", is_flag=True, help="HYP has its links as target-source.")

@@ -10,7 +10,7 @@ from align.agreement import Agreement, combination
 from align.bidirectional import combined_scores
 from align.many import links_of, planned_passes, run_methods
 from align.methods import compared_methods, usable_methods
-from align.pipeline import encode_pairs
+from align.pipeline import BATCH_PIECES, encode_pairs
 from align.signature import signature
 from data.bitext import Pair
 from data.errors import DataError, UsageError
@@ -49,7 +49,7 @@ class Comparison:
     specs: Sequence[str]
     hows: Sequence[Extraction]
     symmetrisations: Sequence[str] = ()
-    batch_pieces: int = 400
+    batch_pieces: int = BATCH_PIECES
     most_unknown: float = 0.2
 
     def methods(self, model: TranslationModel) -> list[Method]:

@@ -16,15 +16,13 @@ from align.options import (
 )
 from align.progress import progress_bar
 from align.specs import split_list
-from data.links import FORMATS as LINK_FORMATS
-from data.links import GoldAlignment, read_gold
 from data.streams import check_paths, write_atomically
-from eval.options import result_options
+from eval.model_gold import model_gold
+from eval.options import gold_format_options, result_options
 from eval.tables import Format, render
 
 if TYPE_CHECKING:
-    from align.models.base import TranslationModel
-    from data.bitext import Pair
+    pass
 
 COLUMNS = (
     "method",
@@ -52,9 +50,7 @@ SYMMETRISATIONS = "intersection,grow-diag,grow-diag-final-and,agreement"
 @model_options
 @text_options
 @click.option("-g", "--gold", required=True, metavar="FILE", help="Gold alignments, one line a pair.")
-@click.option("--gold-format", type=click.Choice(list(LINK_FORMATS)), default="gold", show_default=True)
-@click.option("--gold-one-based/--gold-zero-based", default=None, help="Base of GOLD (default: the format's own).")
-@click.option("--gold-swap", is_flag=True, help="GOLD has its links as target-source.")
+@gold_format_options
 @click.option(
     "--methods",
     default="all",
@@ -137,7 +133,7 @@ def compare(
     pairs = list(stream)
     loaded = load_model(model.model, options)
     reverse = load_model(model.reverse_model, options.swapped()) if model.reverse_model else None
-    reference = _gold(gold, gold_format, gold_one_based, gold_swap, loaded, pairs)
+    reference = model_gold(gold, gold_format, gold_one_based, gold_swap, loaded, pairs)
     pairs, reference = pairs[:limit], reference[:limit]
     if "all" in plan.specs:
         for name, lack in usable_methods(loaded).items():
@@ -165,20 +161,6 @@ def compare(
         facts += [f"Mind that {warning}."] if warning else []
         for note in write_report(comparison_report(ranked, reference, facts), report):
             click.echo(f"note: {report}: {note}", err=True)
-
-
-def _gold(
-    path: str,
-    form: str,
-    one_based: bool | None,
-    swap: bool,
-    model: TranslationModel,
-    pairs: list[Pair],
-) -> list[GoldAlignment]:
-    """The gold alignments, checked against the lengths in words."""
-    encoded = [model.encode_pair(pair) for pair in pairs]
-    lengths = [(len(e.source_words), len(e.target_words)) for e in encoded]
-    return list(read_gold(path, form, one_based=one_based, swap=swap, lengths=lengths, option="--gold-"))
 
 
 def _note_statuses(results: Any) -> None:

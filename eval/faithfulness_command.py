@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from align.options import ModelArguments, model_options, read_pairs, text_options
+from align.progress import progress_bar
 from align.specs import split_list
 from data.errors import UsageError
-from data.links import FORMATS as LINK_FORMATS
-from data.links import read_gold
 from data.streams import check_paths, write_atomically
-from eval.options import result_options
+from eval.model_gold import model_gold
+from eval.options import gold_format_options, result_options
 from eval.purpose import purpose_option
 from eval.tables import Format, render
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from align.models.base import TranslationModel
     from data.bitext import Pair
-    from data.links import GoldAlignment
     from eval.faithfulness_report import Report
 
 METHODS = ",".join(
@@ -56,9 +52,7 @@ TITLES = {
 @text_options
 @purpose_option
 @click.option("-g", "--gold", metavar="FILE", help="Gold alignments, to tell whether plausible maps are faithful.")
-@click.option("--gold-format", type=click.Choice(list(LINK_FORMATS)), default="gold", show_default=True)
-@click.option("--gold-one-based/--gold-zero-based", default=None, help="Base of GOLD (default: the format's own).")
-@click.option("--gold-swap", is_flag=True, help="GOLD has its links as target-source.")
+@gold_format_options
 @click.option("--methods", default=METHODS, help="Names with options, as for `compare` (default: nine, one a family).")
 @click.option(
     "--corruptions",
@@ -131,7 +125,7 @@ def faithfulness(
     reverse = load_model(model.reverse_model, options.swapped()) if model.reverse_model else None
     reference = None
     if gold is not None:
-        reference = _gold(gold, gold_format, gold_one_based, gold_swap, loaded, pairs)[:limit]
+        reference = model_gold(gold, gold_format, gold_one_based, gold_swap, loaded, pairs)[:limit]
     pairs = pairs[:limit]
     chosen, notes = usable(split_list(methods), loaded)
     for note in notes:
@@ -140,7 +134,7 @@ def faithfulness(
         raise UsageError("no method is left: name one that this model has what it needs for")
     found = make_corruptions(loaded, corruptions.split(","), words or word_source(loaded, pairs), draws, seed)
     evaluation = Evaluation(loaded, reverse, chosen, found, plan, batch_pieces, max_unknown)
-    advance = _progress(len(pairs) * len(found))
+    advance = progress_bar(len(pairs) * len(found), "sentence")
     report = evaluation.run(pairs, reference, reader, bootstrap, seed, advance)
     with write_atomically(output) as out:
         out.write(written(report, form))
@@ -168,22 +162,6 @@ def word_source(model: TranslationModel, pairs: list[Pair]) -> str | dict[str, f
     if isinstance(model, CountsWords):
         return ""
     return {word: float(count) for word, count in Counter(word for pair in pairs for word in pair.source).items()}
-
-
-def _gold(
-    path: str, form: str, one_based: bool | None, swap: bool, model: TranslationModel, pairs: list[Pair]
-) -> list[GoldAlignment]:
-    encoded = [model.encode_pair(pair) for pair in pairs]
-    lengths = [(len(e.source_words), len(e.target_words)) for e in encoded]
-    return list(read_gold(path, form, one_based=one_based, swap=swap, lengths=lengths, option="--gold-"))
-
-
-def _progress(total: int) -> Callable[[float], Any]:
-    from tqdm import tqdm
-
-    bar: Any = tqdm(total=total, unit="sentence", file=sys.stderr, disable=None, leave=False)
-    update: Callable[[float], Any] = bar.update
-    return update
 
 
 def written(report: Report, form: Format) -> str:

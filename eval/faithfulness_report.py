@@ -10,7 +10,7 @@ from align.many import run_methods
 from align.methods import compared_methods
 from align.methods.erasure import word_spans
 from align.methods.occlusion import Occlusion, Omission, Resampling
-from align.pipeline import encode_pairs
+from align.pipeline import BATCH_PIECES, encode_pairs
 from align.signature import signature
 from data.errors import DataError, ModelError
 from eval.erasure import CORRUPTIONS, target_pieces
@@ -81,7 +81,7 @@ class Evaluation:
     methods: Sequence[Method]
     corruptions: Mapping[str, Sequence[Corruption]]
     plan: Plan
-    batch_pieces: int = 400
+    batch_pieces: int = BATCH_PIECES
     most_unknown: float = 0.2
 
     def run(

@@ -14,7 +14,6 @@ from align.lexicon_readers import READABLE, read_translations
 from align.options import read_pairs, text_options
 from align.signature import signature
 from data.errors import UsageError
-from data.links import FORMATS as LINK_FORMATS
 from data.streams import check_paths, write_atomically
 from eval.lexicon import (
     WordStats,
@@ -24,7 +23,7 @@ from eval.lexicon import (
     lexicon_scores,
     lexicon_stats,
 )
-from eval.options import result_options
+from eval.options import gold_format_options, result_options
 from eval.tables import Format, render
 
 if TYPE_CHECKING:
@@ -53,9 +52,7 @@ _SHOWN = (
 @click.option("--reference", metavar="FILE", help="A dictionary of right pairs.")
 @click.option("--reference-format", type=click.Choice(READABLE), default="muse", show_default=True, help="Its format.")
 @click.option("--gold", metavar="FILE", help="Gold alignments; with their text, they make the reference.")
-@click.option("--gold-format", type=click.Choice(list(LINK_FORMATS)), default="gold", show_default=True)
-@click.option("--gold-one-based/--gold-zero-based", default=None, help="Base of the gold (default: the format's own).")
-@click.option("--gold-swap", is_flag=True, help="The gold has its links as target-source.")
+@gold_format_options
 @text_options
 @click.option(
     "--lexicon-format",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from data.links import FORMATS as LINK_FORMATS
 from eval.bootstrap import RESAMPLES, SEED
 from eval.tables import FORMATS
 
@@ -39,6 +40,23 @@ def result_options(command: F) -> F:
         click.option("-o", "--output", default="-", metavar="FILE", help="Where to write (default: standard output)."),
         click.option("--overwrite", is_flag=True, help="Replace existing output files."),
     ]
+    return _apply(command, options)
+
+
+def gold_format_options(command: F) -> F:
+    """`--gold-format`, `--gold-one-based` and `--gold-swap`: how a file of gold alignments is written."""
+    options: list[Callable[[F], F]] = [
+        click.option("--gold-format", type=click.Choice(list(LINK_FORMATS)), default="gold", show_default=True),
+        click.option(
+            "--gold-one-based/--gold-zero-based", default=None, help="Base of GOLD (default: the format's own)."
+        ),
+        click.option("--gold-swap", is_flag=True, help="GOLD has its links as target-source."),
+    ]
+    return _apply(command, options)
+
+
+def _apply(command: F, options: list[Callable[[F], F]]) -> F:
+    """The options in the order in which the help shows them."""
     for option in reversed(options):
         command = option(command)
     return command

@@ -18,6 +18,7 @@ import torch
 from align.extract import Extraction
 from align.many import run_methods
 from align.methods.erasure import word_spans
+from align.pipeline import BATCH_PIECES
 from data.bitext import Pair
 from eval.bootstrap import MeanInterval, paired_means
 from eval.erasure import target_pieces
@@ -157,7 +158,7 @@ def score(
     posed: Posed,
     resamples: int,
     seed: int,
-    batch_pieces: int = 1000,
+    batch_pieces: int = BATCH_PIECES,
 ) -> list[Row]:
     """A row for each phenomenon and method: the share of questions whose top source word is right.
 
