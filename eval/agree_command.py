@@ -11,11 +11,11 @@ import click
 from align.options import ModelArguments
 from align.specs import split_list
 from data.errors import UsageError
-from data.links import read_gold
 from data.streams import check_paths, write_atomically
+from eval.model_gold import model_gold
 from eval.options import gold_format_options, result_options
 from eval.purpose import opening
-from eval.sanity.command import Text, load, signed, text_and_model
+from eval.sanity.command import Text, load_model_and_text, passable, signed, text_and_model
 from eval.tables import Format, render
 
 if TYPE_CHECKING:
@@ -92,12 +92,17 @@ def agree(
     are of rows, what two methods say of one target word; a sentence counts with the mean over its target words, the
     corpus with the mean over sentences. The second table is between kinds: attention, sensitivity, saliency.
     """
-    for path in (sentences, plot):
+    for path in (output, sentences, plot):
         check_paths((text.source, text.target, text.joint, text.tsv, gold), path, overwrite=overwrite)
     if plot is not None and Path(plot).suffix not in (".png", ".svg", ".pdf"):
         raise UsageError(f"{plot}: the name must end in .png, .svg or .pdf")
-    loaded, pairs = load(model, text, output, overwrite)
-    reference = None if gold is None else _gold(gold, gold_format, gold_one_based, gold_swap, pairs)
+    loaded, stream = load_model_and_text(model, text)
+    every = list(stream)
+    reference = None
+    if gold is not None:
+        found = model_gold(gold, gold_format, gold_one_based, gold_swap, loaded, every)
+        reference = {pair.id: links for pair, links in zip(every, found, strict=True)}
+    pairs = passable(loaded, every[: text.limit], text.max_unknown)
     runs = _runs(loaded, pairs, methods, text.batch_pieces)
     report = _Report(runs, pairs, measure, top, bootstrap, seed)
     signed(report.rows, loaded, {"check": "agree", "pairs": len(pairs), "top": top, "seed": seed})
@@ -139,19 +144,6 @@ def _sentence(runs: Sequence[Run], pair: Encoded, top: int) -> Agreement:
 
     aligned = [run.aligned[pair.pair.id] for run in runs]
     return agreement(np.stack([one.matrix for one in aligned]), [one.links for one in aligned], top)
-
-
-def _gold(
-    path: str, form: str, one_based: bool | None, swap: bool, pairs: Sequence[Encoded]
-) -> dict[int, GoldAlignment]:
-    """Gold alignments by the number of the pair."""
-    from itertools import islice
-
-    last = max(pair.pair.id for pair in pairs)
-    lines = list(islice(read_gold(path, form, one_based=one_based, swap=swap, option="--gold-"), last + 1))
-    if len(lines) <= last:
-        raise UsageError(f"{path} has {len(lines)} lines, the text goes to line {last + 1}")
-    return {pair.pair.id: lines[pair.pair.id] for pair in pairs}
 
 
 class _Report:

@@ -10,7 +10,7 @@ import torch
 from align.models.base import plan_batches
 from align.models.replacement import replaced_attention
 from eval.bootstrap import paired_means
-from eval.quality import quality_of
+from eval.quality import METRICS, quality_lost, quality_of
 from eval.sanity.patterns import Patterns, positional_mean
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from eval.quality import Quality
     from eval.sanity.patterns import Variant
 
+QUALITY_KEYS = tuple(f"{name}_{part}" for name in METRICS for part in ("loss", "low", "high"))
 TOGETHER = 16  # sentences of one search; no model takes fewer, so that steps and target positions agree
 
 
@@ -107,19 +108,19 @@ def attention_rows(
 
     With `clean`, the quality of the model's own translations, the pairs are also translated under each variant.
     `loss` with its interval is in nats a target piece; `matters` is true where its lower end lies above `least`.
-    `bleu_loss` and `chrf_loss` are points lost in free translation, None where not asked for or not possible.
+    `bleu_loss` and `chrf_loss` are points lost in free translation, with intervals; None where not asked for or not
+    possible.
     """
     text = [pair.pair for pair in pairs]
     intervals = paired_means([[(o.loss, o.pieces) for o in losses[v]] for v in losses], resamples, seed)
     rows: list[dict[str, object]] = []
     for (variant, found), interval in zip(losses.items(), intervals, strict=True):
-        quality = None
+        row = _row(variant, found, interval, least) | dict.fromkeys(QUALITY_KEYS)
         if clean is not None and patterns.possible(variant.kind, free=True):
             quality = replaced_quality(model, text, variant, patterns)
+            for name, lost in quality_lost(clean, quality, resamples, seed).items():
+                row |= {f"{name}_loss": lost.value, f"{name}_low": lost.low, f"{name}_high": lost.high}
             advance(len(text))
-        row = _row(variant, found, interval, least)
-        row["bleu_loss"] = clean.bleu - quality.bleu if clean and quality else None
-        row["chrf_loss"] = clean.chrf - quality.chrf if clean and quality else None
         rows.append(row)
     return sorted(rows, key=lambda row: (row["head"] is not None, row["layer"] is not None, -_number(row["loss"])))
 

@@ -14,9 +14,10 @@ from eval.options import result_options
 from eval.purpose import opening, purpose_option, render_report
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from align.models.base import Encoded, TranslationModel
+    from data.bitext import Pair
     from eval.tables import Format
 
 F = TypeVar("F", bound="Callable[..., Any]")
@@ -76,18 +77,33 @@ def load(model: ModelArguments, text: Text, output: str, overwrite: bool) -> tup
     check_paths((text.source, text.target, text.joint, text.tsv), output, overwrite=overwrite)
     from itertools import islice
 
+    loaded, stream = load_model_and_text(model, text)
+    return loaded, passable(loaded, islice(stream, text.limit), text.max_unknown)
+
+
+def load_model_and_text(model: ModelArguments, text: Text) -> tuple[TranslationModel, Iterator[Pair]]:
+    """The model, and every pair of the text."""
     from align.models.load import load_model
-    from align.pipeline import encode_pairs
 
     options, stream = model.load_options(read_pairs(text.source, text.target, text.joint, text.tsv, text.columns))
-    loaded = load_model(model.model, options)
-    encoded = encode_pairs(loaded, islice(stream, text.limit), text.max_unknown)
+    return load_model(model.model, options), iter(stream)
+
+
+def passable(model: TranslationModel, pairs: Iterable[Pair], max_unknown: float) -> list[Encoded]:
+    """The pairs that can go through the model; how many cannot is noted.
+
+    Raises:
+        DataError: there is no such pair.
+    """
+    from align.pipeline import encode_pairs
+
+    encoded = encode_pairs(model, pairs, max_unknown)
     good = [pair for pair in encoded if pair.status == "ok"]
     if len(good) < len(encoded):
         click.echo(f"note: {len(encoded) - len(good)} pairs are empty or too long and left out", err=True)
     if not good:
         raise DataError("the text has no pair that can go through the model")
-    return loaded, good
+    return good
 
 
 def signed(rows: Sequence[dict[str, object]], model: TranslationModel, settings: dict[str, object]) -> None:
@@ -134,7 +150,7 @@ def attention(
     loaded, pairs = load(model, text, output, overwrite)
     from align.progress import progress_bar
     from eval.quality import translation_quality
-    from eval.sanity.attention import attention_rows, conclusions, replacement_losses
+    from eval.sanity.attention import QUALITY_KEYS, attention_rows, conclusions, replacement_losses
     from eval.sanity.patterns import KINDS, variants
 
     chosen = variants(loaded, kinds.split(","), units.split(","))
@@ -146,7 +162,7 @@ def attention(
     signed(rows, loaded, {"check": "attention", "pairs": len(pairs), "least": least, "seed": seed})
     first = opening(reader, "does the prediction rest on cross-attention, and on which layers and heads of it?")
     first += [f"{kind}: {KINDS[kind]}" for kind in dict.fromkeys(kinds.split(","))]
-    columns = [key for key in rows[0] if translate or key not in ("bleu_loss", "chrf_loss")]
+    columns = [key for key in rows[0] if translate or key not in QUALITY_KEYS]
     last = [f"As it is, the model has BLEU {clean.bleu:.1f} and chrF {clean.chrf:.1f} here."] if clean else []
     with write_atomically(output) as out:
         out.write(render_report(form, first, rows, last + conclusions(rows, least), columns))

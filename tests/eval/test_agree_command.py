@@ -16,7 +16,7 @@ from align.methods import make_method
 from align.models.load import LoadOptions, load_model
 from align.pipeline import align_pairs
 from data.bitext import read_joint
-from data.errors import UsageError
+from data.errors import DataError, UsageError
 from eval.agree_command import METHODS
 from eval.faithfulness_report import usable
 
@@ -89,5 +89,8 @@ def test_errors(checkpoint, tmp_path):
     with pytest.raises(UsageError, match=r"must end in"):
         agree(checkpoint, "--plot", tmp_path / "x.gif")
     (tmp_path / "gold").write_text("0-0\n")
-    with pytest.raises(UsageError, match="has 1 lines, the text goes to line 8"):
+    with pytest.raises(DataError, match="links for 1 sentence pairs, text of 8"):
         agree(checkpoint, "--methods", SPECS, "-g", tmp_path / "gold")
+    (tmp_path / "gold").write_text("".join("\n" if n == 5 else "0-0 30-0\n" for n in range(8)))
+    with pytest.raises(DataError, match="30-0"):
+        agree(checkpoint, "--methods", SPECS, "-g", tmp_path / "gold", "--limit", 3)

@@ -230,6 +230,8 @@ def test_rows_and_conclusions(model, encoded):
         else:
             other = replaced_quality(model, text, variant, patterns)
             assert row["chrf_loss"] == pytest.approx(clean.chrf - other.chrf)
+            assert row["bleu_loss"] == pytest.approx(clean.bleu - other.bleu)
+            assert row["chrf_low"] <= row["chrf_high"]
     made = [
         {"attention": "pruned", "layer": None, "head": None, "matters": True},
         {"attention": "pruned", "layer": 0, "head": None, "matters": False},
