@@ -69,6 +69,17 @@ def windows(pairs: Iterable[Pair], size: int = WINDOW) -> Iterator[list[Pair]]:
         yield window
 
 
+def translated_pairs(model: TranslationModel, sources: Iterable[Pair], beam: int) -> Iterator[Pair]:
+    """Pairs of sources and the model's translations of them.
+
+    Raises:
+        ModelError: a model that cannot translate.
+    """
+    for window in windows(sources):
+        targets = model.translate([pair.source for pair in window], beam)
+        yield from (replace(pair, target=target) for pair, target in zip(window, targets, strict=True))
+
+
 def encode_pairs(model: TranslationModel, pairs: Iterable[Pair], most_unknown: float = MOST_UNKNOWN) -> list[Encoded]:
     """Cut pairs into pieces and refuse text that the model was evidently not made for.
 

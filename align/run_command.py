@@ -6,7 +6,6 @@ import json
 import sys
 from collections import Counter
 from contextlib import ExitStack
-from dataclasses import replace
 from importlib import import_module
 from itertools import repeat, tee
 from typing import TYPE_CHECKING, Any, cast
@@ -175,13 +174,11 @@ def translated(
     model: TranslationModel, sources: Iterable[Pair], beam: int, write: Callable[[str], object]
 ) -> Iterator[Pair]:
     """Pairs of sources and the model's translations, which are also written out, one a line."""
-    from align.pipeline import windows
+    from align.pipeline import translated_pairs
 
-    for window in windows(sources):
-        targets = model.translate([pair.source for pair in window], beam)
-        for pair, target in zip(window, targets, strict=True):
-            write(" ".join(target) + "\n")
-            yield replace(pair, target=target)
+    for pair in translated_pairs(model, sources, beam):
+        write(" ".join(pair.target) + "\n")
+        yield pair
 
 
 def _with_progress(results: Iterator[Aligned]) -> Iterator[Aligned]:

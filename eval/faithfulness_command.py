@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from align.options import ModelArguments, model_options, read_pairs, text_options
+from align.options import ModelArguments, model_options, read_pairs, read_sources, text_options
 from align.progress import progress_bar
 from align.specs import split_list
 from data.errors import UsageError
@@ -50,6 +50,8 @@ TITLES = {
 @click.command()
 @model_options
 @text_options
+@click.option("--translate", is_flag=True, help="Let the model translate --source, and erase for its own words.")
+@click.option("--beam", type=click.IntRange(1), default=5, show_default=True, help="Beam of --translate.")
 @purpose_option
 @click.option("-g", "--gold", metavar="FILE", help="Gold alignments, to tell whether plausible maps are faithful.")
 @gold_format_options
@@ -85,6 +87,8 @@ def faithfulness(
     joint: str | None,
     tsv: str | None,
     columns: str,
+    translate: bool,
+    beam: int,
     reader: str,
     gold: str | None,
     gold_format: str,
@@ -113,13 +117,17 @@ def faithfulness(
     random orders and an oracle, under several ways to take words out. JSON holds every table, TSV the first one.
     """
     check_paths((source, target, joint, tsv, gold), output, overwrite=overwrite)
+    if translate and gold is not None:
+        raise UsageError("--gold has links of the text, not of the words that --translate puts there")
     from align.models.load import load_model
+    from align.pipeline import translated_pairs
     from eval.erasure import make_corruptions
     from eval.faithfulness import Plan
     from eval.faithfulness_report import Evaluation, usable
 
     plan = Plan(_shares(bins), targets, random_orders, oracle_words, seed)
-    options, stream = model.load_options(read_pairs(source, target, joint, tsv, columns))
+    given = read_sources(source, target, joint, tsv) if translate else read_pairs(source, target, joint, tsv, columns)
+    options, stream = model.load_options(given)
     pairs = list(stream)
     loaded = load_model(model.model, options)
     reverse = load_model(model.reverse_model, options.swapped()) if model.reverse_model else None
@@ -127,6 +135,8 @@ def faithfulness(
     if gold is not None:
         reference = model_gold(gold, gold_format, gold_one_based, gold_swap, loaded, pairs)[:limit]
     pairs = pairs[:limit]
+    if translate:
+        pairs = list(translated_pairs(loaded, pairs, beam))
     chosen, notes = usable(split_list(methods), loaded)
     for note in notes:
         click.echo(f"note: {note}", err=True)

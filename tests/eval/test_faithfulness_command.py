@@ -10,8 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from align.cli import cli
+from align.models.load import LoadOptions, load_model
 from data.demo import handmade
-from data.errors import AlignError
+from data.errors import AlignError, UsageError
 
 MODEL = Path(str(files("data.demo") / "model"))
 
@@ -35,8 +36,8 @@ def folder(tmp_path_factory):
     return folder
 
 
-def run(folder, *more):
-    text = ["-m", MODEL / "de-en.pt", "-s", folder / "de", "-t", folder / "en"]
+def run(folder, *more, target="en"):
+    text = ["-m", MODEL / "de-en.pt", "-s", folder / "de", *([] if target is None else ["-t", folder / target])]
     arguments = ["faithfulness", *text, "--targets", 2, "--bootstrap", 20, "--random-orders", 2, *more]
     return CliRunner().invoke(cli, [str(a) for a in arguments], catch_exceptions=False)
 
@@ -88,6 +89,21 @@ def test_batches_and_other_sentences_change_nothing(folder):
     common = ["--methods", "gradient-x-input:sign=signed", "--corruptions", "resample", "--format", "json"]
     rows = [json.loads(run(folder, *common, "--batch-pieces", n).stdout)["faithfulness"][1] for n in (1, 500)]
     assert rows[0]["comp"] == pytest.approx(rows[1]["comp"], abs=1e-4)
+
+
+def test_own_translations_are_explained(folder):
+    common = ["--methods", "occlusion:baseline=unk", "--corruptions", "unk", "--format", "json", "--limit", 3]
+    own = json.loads(run(folder, *common, "--translate", "--beam", 2, target=None).stdout)
+    model = load_model(MODEL / "de-en.pt", LoadOptions())
+    sources = [line.split() for line in (folder / "de").read_text("utf-8").splitlines()[:3]]
+    (folder / "own").write_text("".join(f"{' '.join(words)}\n" for words in model.translate(sources, 2)), "utf-8")
+    with_rest = (folder / "own").read_text("utf-8") + "x\n" * 3
+    (folder / "own").write_text(with_rest, "utf-8")
+    assert json.loads(run(folder, *common, target="own").stdout)["faithfulness"] == own["faithfulness"]
+    with pytest.raises(UsageError, match="not of the words that --translate"):
+        run(folder, "--translate", "-g", folder / "gold", target=None)
+    with pytest.raises(UsageError, match="--source alone"):
+        run(folder, "--translate")
 
 
 @pytest.mark.parametrize(
