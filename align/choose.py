@@ -70,7 +70,8 @@ def choose(
     if not any(a.status == b.status == "ok" for a, b in zip(sides[0][1], sides[1][1], strict=True)):
         raise DataError("there is no pair to choose on: all are empty or too long for a model")
     tried = [candidates(spec, m, encoded) for m, encoded in sides]
-    advance = progress(sum(planned_passes(encoded, found) for (_, encoded), found in zip(sides, tried, strict=True)))
+    planned = (planned_passes(m, encoded, found) for (m, encoded), found in zip(sides, tried, strict=True))
+    advance = progress(sum(planned))
     runs = [
         run_methods(m, encoded, found, [how], batch_pieces, advance)
         for (m, encoded), found in zip(sides, tried, strict=True)
@@ -126,7 +127,7 @@ def candidates(spec: str, model: TranslationModel, pairs: Sequence[Encoded]) -> 
     """
     if spec == AUTO:
         usable = [name for name, lack in usable_methods(model).items() if lack is None]
-        return [m for name in usable for m in compared_methods(name, model) if _cheap(m, pairs)]
+        return [m for name in usable for m in compared_methods(name, model) if _cheap(model, m, pairs)]
     listed = re.fullmatch(rf"{AUTO}\((.*)\)", spec)
     if listed:
         methods = [method for item in split_list(listed[1]) for method in compared_methods(item, model)]
@@ -142,6 +143,7 @@ def candidates(spec: str, model: TranslationModel, pairs: Sequence[Encoded]) -> 
     return [method(**fixed, **dict(zip(chosen, found, strict=True))) for found in product(*values)]
 
 
-def _cheap(method: Method, pairs: Sequence[Encoded]) -> bool:
+def _cheap(model: TranslationModel, method: Method, pairs: Sequence[Encoded]) -> bool:
     """Whether a method takes at most one pass for each piece, and one more."""
-    return all(method.evidence.passes(p).total <= len(p.source) + len(p.target) + 1 for p in pairs if p.status == "ok")
+    passes = method.evidence.on(model).passes
+    return all(passes(p).total <= len(p.source) + len(p.target) + 1 for p in pairs if p.status == "ok")

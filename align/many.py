@@ -47,7 +47,7 @@ def run_methods(
     """
     groups: dict[Evidence, list[Run]] = {}
     for method in methods:
-        groups.setdefault(method.evidence, []).extend(Run(method, how) for how in hows)
+        groups.setdefault(method.evidence.on(model), []).extend(Run(method, how) for how in hows)
     good = [pair for pair in pairs if pair.status == "ok"]
     for evidence, runs in groups.items():
         for group in plan_batches(good, batch_pieces):
@@ -74,9 +74,9 @@ def _run_batch(model: TranslationModel, group: list[Encoded], evidence: Evidence
             run.pieces += int(batch.target_mask.sum())
 
 
-def planned_passes(pairs: Sequence[Encoded], methods: Iterable[Method]) -> float:
+def planned_passes(model: TranslationModel, pairs: Sequence[Encoded], methods: Iterable[Method]) -> float:
     """The passes that `run_methods` will report in all."""
-    evidence = {method.evidence for method in methods}
+    evidence = {method.evidence.on(model) for method in methods}
     return sum(e.passes(pair).total for e in evidence for pair in pairs if pair.status == "ok")
 
 

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     default="source",
     show_default=True,
     help="What .jsonl --matrices explain from: source words, the target words before (`prefix` [J, J]), or both. "
-    "For gradient methods, lrp and occlusion, of --model.",
+    "Of --model, for every method but attention, vector-norm and flow, which read the source alone.",
 )
 @click.option("--report", metavar="FILE", help="Write a page to look at: words, links and soft alignments.")
 @click.option("--overwrite", is_flag=True, help="Replace existing output files.")

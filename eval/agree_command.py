@@ -134,7 +134,8 @@ def _runs(model: TranslationModel, pairs: Sequence[Encoded], specs: str, batch_p
         click.echo(f"note: {note}", err=True)
     if len(found) < 2:
         raise UsageError("agreement needs at least two methods")
-    return run_methods(model, pairs, found, [Extraction()], batch_pieces, progress_bar(planned_passes(pairs, found)))
+    advance = progress_bar(planned_passes(model, pairs, found))
+    return run_methods(model, pairs, found, [Extraction()], batch_pieces, advance)
 
 
 def _sentence(runs: Sequence[Run], pair: Encoded, top: int) -> Agreement:

@@ -78,7 +78,7 @@ def compare(
     sides = [("forward", model, pairs)] + ([("reverse", reverse, flipped)] if reverse is not None else [])
     encoded = {name: encode_pairs(m, text, plan.most_unknown) for name, m, text in sides}
     methods = {name: plan.methods(m) for name, m, _ in sides}
-    advance = progress(sum(planned_passes(encoded[name], methods[name]) for name, _, _ in sides))
+    advance = progress(sum(planned_passes(m, encoded[name], methods[name]) for name, m, _ in sides))
     runs = {
         name: run_methods(m, encoded[name], methods[name], plan.hows, plan.batch_pieces, advance)
         for name, m, _ in sides

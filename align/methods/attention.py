@@ -62,6 +62,7 @@ class Attention(Method):
     measures: ClassVar[str] = "attention"
     summary: ClassVar[str] = "cross-attention weights of one decoder layer"
     citation: ClassVar[str] = "Bahdanau et al. 2015; AWO and AWI: Kobayashi et al. 2020"
+    source_only: ClassVar[str] = "cross-attention goes to the source"
     compared: ClassVar[Mapping[str, Callable[[TranslationModel], Sequence[object]]]] = {
         "layer": lambda model: range(model.layers),
         "position": lambda model: POSITIONS,

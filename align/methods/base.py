@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 
 from align.methods.products import fast_products
+from data.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -45,9 +46,13 @@ class Evidence(ABC):
         with torch.no_grad(), fast_products():
             return self.compute(model, batch)
 
+    def on(self, model: TranslationModel) -> Evidence:
+        """This evidence as it stands for a model, where equal evidence may be named differently: the last layer."""
+        return self
+
     @abstractmethod
     def passes(self, pair: Encoded) -> Passes:
-        """Cost for one pair."""
+        """Cost for one pair, on the model that `on` was told."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +70,15 @@ class Method(ABC):
     citation: ClassVar[str]
     compared: ClassVar[Mapping[str, Callable[[TranslationModel], Sequence[object]]]] = {}
     in_all: ClassVar[bool] = True  # whether `compare --methods all` runs it
+    source_only: ClassVar[str] = ""  # why it cannot explain from the target prefix, where that is so
 
     def check(self, model: TranslationModel) -> None:  # noqa: B027 (most methods need nothing special)
         """Raise ModelError if the model lacks what this method reads."""
+
+    def check_prefix(self) -> None:
+        """Raise UsageError if this method says nothing of the target prefix."""
+        if self.source_only:
+            raise UsageError(f"{self.label} does not explain from the target prefix: {self.source_only}")
 
     @property
     def measured(self) -> str:
@@ -85,7 +96,7 @@ class Method(ABC):
 
     def scores(self, model: TranslationModel, batch: Batch) -> Tensor:
         """Compute the evidence and read it. [B, T, S]"""
-        return self.read(self.evidence.take(model, batch), batch)
+        return self.read(self.evidence.on(model).take(model, batch), batch)
 
     def options(self) -> dict[str, object]:
         """Options by name, in order of definition."""

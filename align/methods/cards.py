@@ -19,6 +19,7 @@ MEASURES = {
     "saliency": "how much the word contributed to the prediction, for or against it",
     "mixed": "what its parts measure; a part that is not saliency makes the whole no saliency",
 }
+BOTH = "the source, or the target prefix (`run --over`)"
 DEVELOPERS = "model developers"
 EVERYONE = "model developers, and end users who ask why a word was translated so"
 
@@ -70,7 +71,7 @@ CARDS = {
     "attention-x-gradient": Card(
         "Which of the positions that this layer reads does the prediction depend on?",
         DEVELOPERS,
-        "one forward and one backward pass for layer=-1; a backward pass for each target piece otherwise",
+        "one forward and one backward pass for the last layer; a backward pass for each target piece otherwise",
         "Sees encoder positions, not words: by then they hold their neighbours too. Has no awi position, as a word "
         "cannot depend on the step it is fed into.",
         ("selvaraju2017", "chefer2021"),
@@ -319,6 +320,7 @@ def card_facts(name: str) -> list[tuple[str, str]]:
         ("For", card.readers),
         ("Cost", card.cost),
         ("Known failure", card.failure),
+        ("Explains from", f"the source alone: {method.source_only}" if method.source_only else BOTH),
         ("Source", method.citation),
     ]
 

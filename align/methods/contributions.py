@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 
 from align.methods.base import Evidence, Passes
-from align.methods.layers import LayerMethod
+from align.methods.layers import LayerMethod, check_scope
 from align.models.inside import insides
+from align.models.prefix import PrefixView
 from data.errors import unknown_name
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from align.models.base import Batch, Encoded, TranslationModel
-    from align.models.inside import AttentionBlock
+    from align.models.inside import AttentionBlock, Insides
 
 SCOPES = ("decoder", "cross")
 CELLS = 4_000_000  # B x Q x K x D of one chunk of transformed vectors
@@ -35,11 +36,13 @@ class Contributions(Evidence):
 
     Keys, each [L, B, T, S]: `decoder`, contributions through all layers so far; `cross`, those of the cross-attention
     of one layer, carried down through the encoder. Rows of `decoder` sum to the source's share; the rest of 1 is the
-    share of the start symbol and the target prefix.
+    share of the start symbol and the target prefix. Over the target prefix: that share, by its pieces, as `decoder`.
     """
 
     def compute(self, model: TranslationModel, batch: Batch) -> dict[str, Tensor]:
         inside = insides(model, batch)
+        if isinstance(model, PrefixView):
+            return {"decoder": _over_prefix(inside)}
         encoder = torch.eye(batch.source.shape[1]).to(batch.source_mask.device, model.dtype)  # [S, S]
         for block in inside.encoder:
             encoder = self_contributions(block) @ encoder  # [B, S, S]
@@ -54,6 +57,16 @@ class Contributions(Evidence):
 
     def passes(self, pair: Encoded) -> Passes:
         return Passes(forward=1)
+
+
+def _over_prefix(inside: Insides) -> Tensor:
+    """Shares of the positions of the target prefix as they stand after each decoder layer. [L, B, T, T]"""
+    rows, layers = torch.eye(inside.cross[0].weights.shape[-2]), []
+    for own, other in zip(inside.decoder, inside.cross, strict=True):
+        _, residual = cross_contributions(other)
+        rows = residual[:, :, None] * (self_contributions(own) @ rows.to(residual))
+        layers.append(rows)
+    return torch.stack(layers)
 
 
 def self_contributions(block: AttentionBlock) -> Tensor:
@@ -133,6 +146,9 @@ class Alti(LayerMethod):
     @property
     def evidence(self) -> Contributions:
         return Contributions()
+
+    def check_prefix(self) -> None:
+        check_scope(self, self.scope)
 
     def read(self, evidence: Mapping[str, Tensor], batch: Batch) -> Tensor:
         return self.rows(evidence[self.scope], batch)

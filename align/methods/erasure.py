@@ -28,16 +28,6 @@ def word_spans(pair: Encoded) -> dict[int, tuple[int, int]]:
     return spans
 
 
-def splice(pair: Encoded, start: int, end: int, pieces: tuple[int, ...]) -> Encoded:
-    """The sentence with other pieces in place of `start`..`end` - 1; none closes the gap."""
-    word = pair.source_word_of[start]
-    return replace(
-        pair,
-        source=(*pair.source[:start], *pieces, *pair.source[end:]),
-        source_word_of=(*pair.source_word_of[:start], *[word] * len(pieces), *pair.source_word_of[end:]),
-    )
-
-
 def rows_of(batch: Batch, rows: Tensor) -> Batch:
     """The batch of the sentences `rows`, some of them several times."""
     tensors = {f.name: getattr(batch, f.name)[rows] for f in fields(batch) if f.name != "pairs"}
@@ -95,7 +85,7 @@ class Rewriting:
         for words in removed:
             variant = pair
             for word in sorted(words, reverse=True):  # from the right, so that spans to the left stay valid
-                variant = splice(variant, *spans[word], others[word].pieces)
+                variant = variant.spliced(*spans[word], others[word].pieces)
             variants.append(variant)
         batch = self.model.batch(variants)
         return batch, self.model.embed(batch)

@@ -14,6 +14,7 @@ import torch
 from align.methods.base import Evidence, Method, Passes
 from align.methods.layers import layer_index
 from align.models.inside import opened, recorded
+from align.models.prefix import PrefixView
 from data.errors import unknown_name
 
 if TYPE_CHECKING:
@@ -30,52 +31,70 @@ CELLS = 1_000_000  # K x B x T x D of one chunk of gradients at one layer, which
 
 @dataclass(frozen=True)
 class AttentionGradients(Evidence):
-    """Cross-attention weights A times the gradients G of log p(y_t) at them, of all layers or of the `last` only.
+    """Cross-attention weights A times the gradients G of log p(y_t) at them, of the last `layer` (-1) or of all (None).
 
-    Keys, each [L, B, T, S]: `positive`, mean over heads of max(0, G A) in row t (Chefer et al. 2021); `signed`, sum
-    over heads of G A in row t; `cam`, max(0, mean over heads of w_h A_h), where w_h is the mean of G_h over all rows
-    and columns (Grad-CAM).
+    Another layer stands for what `on` makes of it. Keys, each [L, B, T, S]: `positive`, mean over heads of max(0, G A)
+    in row t (Chefer et al. 2021); `signed`, sum over heads of G A in row t; `cam`, max(0, mean over heads of w_h A_h),
+    where w_h is the mean of G_h over all rows and columns (Grad-CAM). Over the target prefix, A is the decoder's own
+    attention, and w_h the mean over what a row may attend to.
     """
 
-    last: bool
+    layer: int | None
+
+    def on(self, model: TranslationModel) -> AttentionGradients:
+        """Layers but the last share their passes, which are those of all layers."""
+        last = self.layer is not None and layer_index(self.layer, model.layers) == model.layers - 1
+        return AttentionGradients(-1 if last else None)
 
     def compute(self, model: TranslationModel, batch: Batch) -> dict[str, Tensor]:
         states = model.encode(batch, model.embed(batch))
+        causal = isinstance(model, PrefixView)
         with torch.enable_grad(), recorded(model) as inside:
             log_probs = with_gradients_of_log_probs(model, batch, model.decode(batch, states))
-            if self.last:
-                # Positions do not meet after the last cross-attention, so one backward pass has the rows of all.
-                (gradient,) = torch.autograd.grad(log_probs.sum(), inside.cross[-1].attended)
-                layers = [_readings(inside.cross[-1], gradient, gradient, batch)]
+            blocks = inside.decoder if causal else inside.cross
+            if self.on(model).layer is not None:
+                # Positions do not meet after the last attention, so one backward pass has the rows of all.
+                (own,) = torch.autograd.grad(log_probs.sum(), blocks[-1].attended)
+                importance = torch.einsum("btd,bhtd->bht", own, _reach(blocks[-1], batch, causal))
+                layers = [_readings(blocks[-1], own, importance)]
             else:
                 layers = [
-                    _readings(block, own, summed, batch)
-                    for block, (own, summed) in zip(inside.cross, _all_layers(log_probs, inside.cross), strict=True)
+                    _readings(block, *gradients)
+                    for block, gradients in zip(blocks, _all_layers(log_probs, blocks, batch, causal), strict=True)
                 ]
         return dict(zip(RULES, torch.stack(layers, dim=1), strict=True))
 
     def passes(self, pair: Encoded) -> Passes:
-        return Passes(forward=1, backward=1 if self.last else len(pair.target))
+        return Passes(forward=1, backward=1 if self.layer == -1 else len(pair.target))
 
 
-def _all_layers(log_probs: Tensor, blocks: Sequence[AttentionBlock]) -> list[tuple[Tensor, Tensor]]:
-    """For each layer, the gradient of log p(y_t) at attended vector t, and summed over all of them. [B, T, D] each"""
+def _all_layers(
+    log_probs: Tensor, blocks: Sequence[AttentionBlock], batch: Batch, causal: bool
+) -> list[tuple[Tensor, Tensor]]:
+    """For each layer, the gradient of log p(y_t) at attended vector t, [B, T, D], and w_h of row t, [B, H, T]."""
     own: list[list[Tensor]] = [[] for _ in blocks]
-    summed: list[list[Tensor]] = [[] for _ in blocks]
+    importance: list[list[Tensor]] = [[] for _ in blocks]
+    reach = [_reach(block, batch, causal) for block in blocks]
     for rows, gradients in row_gradients(log_probs, [block.attended for block in blocks]):
         for layer, gradient in enumerate(gradients):  # [K, B, T, D]
             own[layer].append(gradient[torch.arange(len(gradient)), :, torch.arange(rows.start, rows.stop)])
-            summed[layer].append(gradient.sum(2))
-    return [(torch.cat(a).transpose(0, 1), torch.cat(b).transpose(0, 1)) for a, b in zip(own, summed, strict=True)]
+            importance[layer].append(torch.einsum("kbqd,bhqd->kbh", gradient, reach[layer]))
+    return [(torch.cat(a).transpose(0, 1), torch.cat(b).permute(1, 2, 0)) for a, b in zip(own, importance, strict=True)]
 
 
-def _readings(block: AttentionBlock, own: Tensor, summed: Tensor, batch: Batch) -> Tensor:
-    """The three rules from gradients [B, T, D] at the attended vectors. [3, B, T, S]"""
-    carried = block.carried().detach()  # [B, H, S, D]
-    product = block.weights * torch.einsum("btd,bhsd->bhts", own, carried)
-    cells = batch.source_mask.sum(1) * batch.target_mask.sum(1)  # [B]
-    total = (carried * batch.source_mask[:, None, :, None]).sum(2)  # [B, H, D]
-    importance = torch.einsum("btd,bhd->bht", summed, total) / cells[:, None, None]
+def _reach(block: AttentionBlock, batch: Batch, causal: bool) -> Tensor:
+    """Of each position, what heads carry from all that it may attend to, by the number of such cells. [B, H, Q, D]"""
+    carried = block.carried().detach() * batch.source_mask[:, None, :, None]
+    size_s, size_t = batch.source_mask.sum(1), batch.target_mask.sum(1)  # [B]
+    if causal:
+        return carried.cumsum(2) / (size_t * (size_t + 1) / 2)[:, None, None, None]
+    total = carried.sum(2, keepdim=True) / (size_s * size_t)[:, None, None, None]
+    return total.expand(-1, -1, batch.target.shape[1], -1)
+
+
+def _readings(block: AttentionBlock, own: Tensor, importance: Tensor) -> Tensor:
+    """The three rules from gradients [B, T, D] at the attended vectors and w_h of each row [B, H, T]. [3, B, T, S]"""
+    product = block.weights * torch.einsum("btd,bhsd->bhts", own, block.carried().detach())
     cam = (importance[..., None] * block.weights).mean(1).clamp(min=0)
     return torch.stack([product.clamp(min=0).mean(1), product.sum(1), cam])
 
@@ -133,8 +152,8 @@ class AttentionXGradient(Method):
 
     @property
     def evidence(self) -> AttentionGradients:
-        return AttentionGradients(last=self.layer == -1)
+        return AttentionGradients(self.layer)
 
     def read(self, evidence: Mapping[str, Tensor], batch: Batch) -> Tensor:
-        layers = evidence[self.rule]
-        return layers[layer_index(self.layer, len(layers))]
+        layers = evidence[self.rule]  # all of them, or the last alone where that is the one
+        return layers[0 if len(layers) == 1 else layer_index(self.layer, len(layers))]

@@ -48,6 +48,12 @@ class LayerMethod(Method):
         return shift_to_input(rows, batch) if self.position == "awi" else rows
 
 
+def check_scope(method: LayerMethod, scope: str) -> None:
+    """Raise UsageError for the target prefix where the `scope` is one layer's cross-attention."""
+    if scope == "cross":
+        raise UsageError(f"{method.label} does not explain from the target prefix: cross-attention goes to the source")
+
+
 def layer_index(layer: int, count: int) -> int:
     """The layer from 0, where negative counts from the last. Raises UsageError if the model has no such layer."""
     if not -count <= layer < count:

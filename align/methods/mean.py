@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Together(Evidence):
-    """The evidence of several methods, all different. Key `n/key` is `key` of the n-th."""
+    """The evidence of several methods. Key `n/key` is `key` of the n-th; equal ones are computed once."""
 
     parts: tuple[Evidence, ...]
 
+    def on(self, model: TranslationModel) -> Together:
+        return Together(tuple(part.on(model) for part in self.parts))
+
     def compute(self, model: TranslationModel, batch: Batch) -> dict[str, Tensor]:
-        return {
-            f"{n}/{key}": tensor
-            for n, part in enumerate(self.parts)
-            for key, tensor in part.compute(model, batch).items()
-        }
+        found = {part: part.compute(model, batch) for part in dict.fromkeys(self.parts)}
+        return {f"{n}/{key}": tensor for n, part in enumerate(self.parts) for key, tensor in found[part].items()}
 
     def passes(self, pair: Encoded) -> Passes:
-        costs = [part.passes(pair) for part in self.parts]
+        costs = [part.passes(pair) for part in dict.fromkeys(self.parts)]
         return Passes(sum(cost.forward for cost in costs), sum(cost.backward for cost in costs))
 
 
@@ -79,6 +79,10 @@ class Mean(Method):
     def check(self, model: TranslationModel) -> None:
         for method in self.methods:
             method.check(model)
+
+    def check_prefix(self) -> None:
+        for method in self.methods:
+            method.check_prefix()
 
     @property
     def measured(self) -> str:

@@ -46,6 +46,7 @@ class VectorNorm(LayerMethod):
     name: ClassVar[str] = "vector-norm"
     summary: ClassVar[str] = "norm of the vectors that one decoder layer attends to"
     citation: ClassVar[str] = "Kobayashi et al. 2020 (EMNLP)"
+    source_only: ClassVar[str] = "cross-attention goes to the source"
 
     @property
     def evidence(self) -> AttendedNorms:

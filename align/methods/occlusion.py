@@ -14,9 +14,10 @@ import torch
 
 from align.methods.base import SIGNS, Evidence, Method, Passes, apply_sign
 from align.methods.draws import WordDrawer
-from align.methods.erasure import PIECES, rows_of, splice
+from align.methods.erasure import PIECES, rows_of
 from align.models.base import BASELINES
 from align.models.inside import word_counts
+from align.models.prefix import PrefixView
 from align.models.subwords import NO_WORD
 from data.errors import UsageError, unknown_name
 
@@ -82,7 +83,10 @@ def losses(
         after = torch.nn.functional.pad(after, (0, before.shape[1] - after.shape[1]))
         lost[0].index_put_((rows, columns), before[rows] - after, accumulate=True)
         lost[1].index_put_((rows, columns), before[rows].exp() - after.exp(), accumulate=True)
-    return dict(zip(OBJECTIVES, lost.transpose(-1, -2), strict=True))
+    scores = lost.transpose(-1, -2)
+    if isinstance(model, PrefixView):
+        scores = scores.tril()  # what is taken away later changes a prediction by rounding only
+    return dict(zip(OBJECTIVES, scores, strict=True))
 
 
 @dataclass(frozen=True)
@@ -128,7 +132,7 @@ def _spliced(batch: Batch, unit: Unit, pieces: tuple[int, ...]) -> Encoded:
     """The unit's sentence with other pieces in its place."""
     # Padding on the left moves the columns of the batch.
     shift = int(batch.source_mask[unit.row].int().argmax())
-    return splice(batch.pairs[unit.row], unit.start - shift, unit.end - shift, pieces)
+    return batch.pairs[unit.row].spliced(unit.start - shift, unit.end - shift, pieces)
 
 
 def _log_probs(model: TranslationModel, pairs: Sequence[Encoded]) -> Tensor:

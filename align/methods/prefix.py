@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from align.extract import Extraction
 from align.models.prefix import PrefixView
 from align.pipeline import align_pairs
-from data.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -16,17 +15,6 @@ if TYPE_CHECKING:
     from align.models.base import TranslationModel
     from align.pipeline import Aligned
     from data.bitext import Pair
-
-METHODS = (
-    "gradient-norm",
-    "gradient-x-input",
-    "integrated-gradients",
-    "lrp",
-    "occlusion",
-    "smoothgrad",
-    "vargrad",
-)
-"""Those that can explain from the decoder's input as they do from the source."""
 
 
 def explain_prefix(
@@ -38,9 +26,8 @@ def explain_prefix(
     holds what its first pieces do for its later ones. The start symbol and tags have no column.
 
     Raises:
-        UsageError: a method that reads attention, or draws words.
+        UsageError: a method that reads the source alone (`Method.source_only`).
         ModelError: a model that does not show the embeddings of its prefix.
     """
-    if method.name not in METHODS:
-        raise UsageError(f"{method.name} does not explain from the target prefix; these do: {', '.join(METHODS)}")
+    method.check_prefix()
     return align_pairs(PrefixView(model), pairs, method, Extraction("word"), batch_pieces, most_unknown)

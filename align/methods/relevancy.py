@@ -10,6 +10,7 @@ import torch
 from align.methods.base import Evidence, Method, Passes
 from align.methods.gradcam import row_gradients, with_gradients_of_log_probs
 from align.models.inside import opened, recorded
+from align.models.prefix import PrefixView
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 class Relevancies(Evidence):
     """Relevancy of source pieces in the position that predicts y_t, from gradients of log p(y_t).
 
-    `relevancy`: [B, T, S].
+    `relevancy`: [B, T, S]; over the target prefix, that of the decoder's positions, where each starts as its own.
     """
 
     def compute(self, model: TranslationModel, batch: Batch) -> dict[str, Tensor]:
@@ -32,11 +33,14 @@ class Relevancies(Evidence):
         with torch.enable_grad(), recorded(model) as inside:
             features = model.decode(batch, model.encode(batch, model.embed(batch)))
             log_probs = with_gradients_of_log_probs(model, batch, features)
-            blocks = [*inside.encoder, *inside.decoder, *inside.cross]
+            over_prefix = isinstance(model, PrefixView)
+            blocks = [*inside.decoder] if over_prefix else [*inside.encoder, *inside.decoder, *inside.cross]
             for rows, gradients in row_gradients(log_probs, [block.attended for block in blocks]):
                 with torch.no_grad():
                     maps = [weighted(block, gradient) for block, gradient in zip(blocks, gradients, strict=True)]
-                    relevancy = _propagated(maps, inside)  # [K, B, T, S]
+                    relevancy = (
+                        _stacked(maps, log_probs.shape[1]) if over_prefix else _propagated(maps, inside)
+                    )  # [K, B, T, S]
                 index = torch.arange(len(relevancy))
                 found.append(relevancy[index, :, index + rows.start])
         return {"relevancy": torch.cat(found).transpose(0, 1)}
@@ -59,15 +63,21 @@ def _propagated(maps: Sequence[Tensor], inside: Insides) -> Tensor:
     cross-attention in this order. Both updates of self-attention start from the values before it.
     """
     count, layers = len(inside.encoder), len(inside.decoder)
-    source = torch.eye(inside.cross[0].weights.shape[-1]).to(maps[0])  # [S, S]
-    for weights in maps[:count]:
-        source = source + weights @ source
+    source = _stacked(maps[:count], inside.cross[0].weights.shape[-1]).to(maps[-1])
     target = torch.eye(inside.cross[0].weights.shape[-2]).to(maps[0])  # [T, T]
     mixed = torch.zeros_like(maps[-1])  # [K, B, T, S]
     for own, cross in zip(maps[count : count + layers], maps[count + layers :], strict=True):
         mixed, target = mixed + own @ mixed, target + own @ target
         mixed = mixed + shares(target).transpose(-1, -2) @ cross @ shares(source)
     return mixed
+
+
+def _stacked(maps: Sequence[Tensor], size: int) -> Tensor:
+    """The relevancy that Q = `size` positions have for each other by a stack of self-attention. [K, B, Q, Q]"""
+    relevancy = torch.eye(size)
+    for weights in maps:
+        relevancy = relevancy.to(weights) + weights @ relevancy.to(weights)
+    return relevancy
 
 
 def shares(relevancy: Tensor) -> Tensor:

@@ -14,8 +14,9 @@ import numpy as np
 import torch
 
 from align.methods.base import Evidence, Passes
-from align.methods.layers import LayerMethod, layer_index
+from align.methods.layers import LayerMethod, check_scope, layer_index
 from align.models.inside import insides
+from align.models.prefix import PrefixView
 from data.errors import UsageError, unknown_name
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from align.models.base import Batch, Encoded, TranslationModel
-    from align.models.inside import AttentionBlock
+    from align.models.inside import AttentionBlock, Insides
 
     Matrix = NDArray[np.float64]
 
@@ -38,11 +39,14 @@ class Rollout(Evidence):
     """Rows of source pieces as they stand after each decoder layer.
 
     Keys, each [L, B, T, S]: `cross`, the cross-attention of a layer times the rollout of the encoder; `decoder`, the
-    recursion through all layers so far, whose rows and those of the target prefix together sum to 1.
+    recursion through all layers so far, whose rows and those of the target prefix together sum to 1. Over the target
+    prefix: `decoder` alone.
     """
 
     def compute(self, model: TranslationModel, batch: Batch) -> dict[str, Tensor]:
         inside = insides(model, batch)
+        if isinstance(model, PrefixView):
+            return {"decoder": _over_prefix(inside)}
         encoder = torch.eye(batch.source.shape[1]).to(batch.source_mask.device, model.dtype)  # [S, S]
         for block in inside.encoder:
             encoder = halves(block) @ encoder  # [B, S, S]
@@ -56,6 +60,15 @@ class Rollout(Evidence):
 
     def passes(self, pair: Encoded) -> Passes:
         return Passes(forward=1)
+
+
+def _over_prefix(inside: Insides) -> Tensor:
+    """What each decoder layer's positions are made of, counted by the positions of the target prefix. [L, B, T, T]"""
+    rows, layers = torch.eye(inside.cross[0].weights.shape[-2]), []
+    for own in inside.decoder:
+        rows = halves(own) @ rows.to(own.weights) / 2
+        layers.append(rows)
+    return torch.stack(layers)
 
 
 def halves(block: AttentionBlock) -> Tensor:
@@ -89,6 +102,9 @@ class AttentionRollout(LayerMethod):
     @property
     def evidence(self) -> Rollout:
         return Rollout()
+
+    def check_prefix(self) -> None:
+        check_scope(self, self.scope)
 
     def read(self, evidence: Mapping[str, Tensor], batch: Batch) -> Tensor:
         return self.rows(evidence[self.scope], batch)
@@ -189,6 +205,7 @@ class AttentionFlow(LayerMethod):
         "position": LayerMethod.compared["position"]
     }
     in_all: ClassVar[bool] = False
+    source_only: ClassVar[str] = "its flows end at the source words"
 
     def __post_init__(self) -> None:
         super().__post_init__()

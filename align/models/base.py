@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import torch
 
@@ -12,7 +12,7 @@ from align.models.subwords import NO_WORD
 from data.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from torch import Tensor
 
@@ -40,6 +40,15 @@ class Encoded:
     target_word_of: tuple[int, ...]
     unknown: int
     status: str = "ok"
+
+    def spliced(self, start: int, end: int, pieces: tuple[int, ...]) -> Self:
+        """The sentence with other pieces in place of source pieces `start`..`end` - 1; none closes the gap."""
+        word = self.source_word_of[start]
+        return replace(
+            self,
+            source=(*self.source[:start], *pieces, *self.source[end:]),
+            source_word_of=(*self.source_word_of[:start], *[word] * len(pieces), *self.source_word_of[end:]),
+        )
 
 
 @dataclass(frozen=True)
@@ -73,6 +82,19 @@ class Batch:
             )
         }
         return replace(self, pairs=self.pairs * times, **tensors)
+
+
+class PrefixVocabulary(NamedTuple):
+    """What the decoder reads: `table` turns its input ids [B, T] into word embeddings [B, T, D].
+
+    `size` and `unknown`: how many ids there are, and that of unknown pieces; `counts`, where a model brings
+    frequencies, gives its words with them.
+    """
+
+    table: torch.nn.Module
+    size: int
+    unknown: int
+    counts: Callable[[], dict[str, float]] | None = None
 
 
 class TranslationModel(ABC):
@@ -130,11 +152,11 @@ class TranslationModel(ABC):
     def baseline(self, kind: str) -> Tensor:
         """A vector that stands for an absent word: `zero`, `unk`, `pad` or `mean` of the vocabulary. [D]"""
 
-    def prefix_table(self) -> torch.nn.Module:
-        """The module that turns decoder input ids [B, T] into word embeddings [B, T, D].
+    def prefix_vocabulary(self) -> PrefixVocabulary:
+        """The words of the target prefix, as the decoder takes them in.
 
         Raises:
-            ModelError: a model without one.
+            ModelError: a model that does not show them.
         """
         raise ModelError(f"{self.name} does not show the word embeddings of its target prefix")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from align.models.base import BASELINES, Encoded, TranslationModel
+from align.models.base import BASELINES, Encoded, PrefixVocabulary, TranslationModel
 from align.models.cutters import SentencePiece, written
 from align.models.fairseq_languages import read_around
 from align.models.inside import Sublayer, Sublayers
@@ -118,9 +118,9 @@ class FairseqModel(TranslationModel):
         with _cross_attention_arguments(self.module.decoder, static_kv=False, need_weights=False):
             return self._features(batch, states, rows)
 
-    def prefix_table(self) -> torch.nn.Module:
-        table: torch.nn.Module = self.module.decoder.embed_tokens
-        return table
+    def prefix_vocabulary(self) -> PrefixVocabulary:
+        words = self.target_dictionary
+        return PrefixVocabulary(self.module.decoder.embed_tokens, len(words), words.unk(), lambda: _word_counts(words))
 
     def _features(self, batch: Batch, states: Tensor, rows: int | None = None) -> Tensor:
         encoded = {"encoder_out": [states.transpose(0, 1)], "encoder_padding_mask": [~batch.source_mask]}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
-from align.models.base import BASELINES, Encoded, TranslationModel
+from align.models.base import BASELINES, Encoded, PrefixVocabulary, TranslationModel
 from align.models.cutters import written
 from align.models.inside import Sublayer, Sublayers
 from align.models.subwords import NO_WORD
@@ -106,9 +106,9 @@ class HuggingFaceModel(TranslationModel):
         ).last_hidden_state
         return features
 
-    def prefix_table(self) -> nn.Module:
-        table: nn.Module = self._decoder.embed_tokens
-        return table
+    def prefix_vocabulary(self) -> PrefixVocabulary:
+        table: Any = self._decoder.embed_tokens
+        return PrefixVocabulary(table, table.num_embeddings, self.tokens.target.unknown)
 
     def logits(self, batch: Batch, features: Tensor) -> Tensor:
         scores: Tensor = self.module.lm_head(features) + getattr(self.module, "final_logits_bias", 0)

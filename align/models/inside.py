@@ -193,5 +193,10 @@ class CountsWords(Protocol):
 def word_counts(model: TranslationModel) -> dict[str, float]:
     """The frequencies of the model's source words. Raises ModelError if it has none."""
     if not isinstance(model, CountsWords):
-        raise ModelError(f"{model.name} brings no word frequencies; give a list of words and counts by words=FILE")
+        raise no_word_counts(model)
     return model.word_counts()
+
+
+def no_word_counts(model: TranslationModel) -> ModelError:
+    """The error of a model that brings no frequencies."""
+    return ModelError(f"{model.name} brings no word frequencies; give a list of words and counts by words=FILE")

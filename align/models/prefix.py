@@ -8,38 +8,62 @@ predicted piece on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from align.models.base import Batch, Encoded, TranslationModel
+from align.models.base import BASELINES, Batch, Encoded, TranslationModel
+from align.models.inside import no_word_counts, opened
 from align.models.subwords import NO_WORD
-from data.errors import ModelError
+from data.errors import ModelError, unknown_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from torch import Tensor
 
+    from align.models.inside import Sublayers
     from data.bitext import Pair
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PrefixPair(Encoded):
-    """A pair whose `source` is its decoder input; `read` is the pair as the model itself reads it."""
+    """A pair whose `source` is its decoder input.
 
-    read: Encoded | None = None
+    `read` is the pair as the model itself reads it. `ends`, [T], tells up to which column of `source` each prediction
+    reads: its own, until words are taken out or replaced.
+    """
+
+    read: Encoded
+    ends: tuple[int, ...]
+
+    def spliced(self, start: int, end: int, pieces: tuple[int, ...]) -> PrefixPair:
+        """As for a source, where each prediction goes on reading the same words before it.
+
+        What the pieces of a word predict within it reads no more of the new pieces than it did of the old.
+        """
+
+        def moved(column: int) -> int:
+            if column >= end - 1:
+                return column - (end - start) + len(pieces)
+            return column if column < start else start - 1 + min(column - start + 1, len(pieces))
+
+        return replace(super().spliced(start, end, pieces), ends=tuple(map(moved, self.ends)))
 
 
 @dataclass(frozen=True)
 class PrefixBatch(Batch):
-    """`read`, `read_mask`, `read_word_of`: the real source, [B, S] each; `memory`: its encoder states [B, S, D']."""
+    """`read`, `read_mask`, `read_word_of`: the real source, [B, S] each; `memory`: its encoder states [B, S, D'].
+
+    `ends`, [B, T]: the last column of the decoder's input that each prediction reads.
+    """
 
     read: Tensor
     read_mask: Tensor
     read_word_of: Tensor
     memory: Tensor
+    ends: Tensor
 
 
 class PrefixView(TranslationModel):
@@ -47,17 +71,30 @@ class PrefixView(TranslationModel):
 
     def __init__(self, model: TranslationModel) -> None:
         self.model = model
-        self.table = model.prefix_table()
+        self.vocabulary = model.prefix_vocabulary()
+        self.table = self.vocabulary.table
         self.name, self.fingerprint = f"{model.name} (prefix)", model.fingerprint
         self.layers, self.heads, self.pad = model.layers, model.heads, model.pad
         self.device, self.dtype, self.batched_rows = model.device, model.dtype, model.batched_rows
-        self.width = int(self.table(torch.zeros(1, dtype=torch.long, device=model.device)).shape[-1])
+        self.width = int(self._words([self.pad]).shape[-1])
 
-    def __getattr__(self, name: str) -> Any:
-        # What opens a model (its sublayers) is the model's own.
-        if name.startswith("__") or name == "model":
-            raise AttributeError(name)
-        return getattr(self.model, name)
+    @property
+    def batch_first(self) -> bool:
+        return opened(self.model).batch_first
+
+    def sublayers(self) -> Sublayers:
+        return opened(self.model).sublayers()
+
+    def read_attention(
+        self, module: torch.nn.Module, arguments: tuple[Any, ...], options: Mapping[str, Any], result: Any
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        return opened(self.model).read_attention(module, arguments, options, result)
+
+    def word_counts(self) -> dict[str, float]:
+        """The frequencies of the words of the decoder's vocabulary."""
+        if self.vocabulary.counts is None:
+            raise no_word_counts(self.model)
+        return self.vocabulary.counts()
 
     def encode_pair(self, pair: Pair) -> PrefixPair:
         read = self.model.encode_pair(pair)
@@ -73,38 +110,45 @@ class PrefixView(TranslationModel):
             unknown=read.unknown,
             status=read.status,
             read=read,
+            ends=tuple(range(len(read.target))),
         )
 
     def batch(self, pairs: Sequence[Encoded]) -> PrefixBatch:
-        """Raises ModelError for pairs whose words a method took out or replaced."""
-        read = []
-        for pair in pairs:
-            if not isinstance(pair, PrefixPair) or pair.read is None or pair.source != pair.prefix:
-                raise ModelError("words of the target prefix can be blanked out (occlusion), not deleted or replaced")
-            read.append(pair.read)
+        own = [_prefix_pair(pair) for pair in pairs]
         with torch.no_grad():
-            real = self.model.batch(read)
+            real = self.model.batch([pair.read for pair in own])
             memory = self.model.encode(real, self.model.embed(real))
-        padded = super().batch(pairs)
-        own = {f.name: getattr(padded, f.name) for f in fields(padded)}
+        padded = super().batch(own)
         return PrefixBatch(
-            **own, read=real.source, read_mask=real.source_mask, read_word_of=real.source_word_of, memory=memory
+            **{f.name: getattr(padded, f.name) for f in fields(padded)},
+            read=real.source,
+            read_mask=real.source_mask,
+            read_word_of=real.source_word_of,
+            memory=memory,
+            ends=self._pad([pair.ends for pair in own], 0),
         )
 
     def embed(self, batch: Batch) -> Tensor:
-        """Word embeddings of the decoder's input as its table gives them. [B, T, D]"""
+        """Word embeddings of the decoder's input as its table gives them. [B, T', D], T' = T unless words are gone."""
         found: Tensor = self.table(batch.source)
         return found
 
     def encode(self, batch: Batch, embeddings: Tensor) -> Tensor:
-        """The embeddings themselves: they enter in `decode`. [B, T, D]"""
+        """The embeddings themselves: they enter in `decode`. [B, T', D]"""
         return embeddings.clone()
 
     def decode(self, batch: Batch, states: Tensor, rows: int | None = None) -> Tensor:
-        given = states[:, :rows]
+        own = _prefix_batch(batch)
+        if all(pair.source == pair.prefix for pair in own.pairs):
+            return self._features(own, states[:, :rows])
+        return self._features(own, states).take_along_dim(own.ends[:, :rows, None], dim=1)
+
+    def _features(self, batch: PrefixBatch, given: Tensor) -> Tensor:
+        """Decoder features where the word embeddings `given` enter. [B, T', D']"""
         handle = self.table.register_forward_hook(lambda module, inputs, output: given)
         try:
-            return self.model.decode(_real(batch), _prefix_batch(batch).memory, rows)
+            # Of its ids the decoder reads nothing but how many they are.
+            return self.model.decode(_real(batch), batch.memory, given.shape[1])
         finally:
             handle.remove()
 
@@ -115,14 +159,27 @@ class PrefixView(TranslationModel):
         raise ModelError("cross-attention reads the source: it says nothing of the target prefix")
 
     def baseline(self, kind: str) -> Tensor:
-        """`zero`, or the `mean` of the decoder's vocabulary. [D]"""
-        if kind == "zero":
-            return torch.zeros(self.width, device=self.device, dtype=self.dtype)
-        if kind == "mean":
-            vocabulary: Any = self.table.weight
-            mean: Tensor = self.table(torch.arange(len(vocabulary), device=self.device)).mean(0)
-            return mean
-        raise ModelError(f"the target prefix has the baselines zero and mean, not {kind}")
+        """As of the source, by the decoder's own vocabulary. [D]"""
+        rows: dict[str, Callable[[], Tensor]] = {
+            "zero": lambda: torch.zeros(self.width, device=self.device, dtype=self.dtype),
+            "unk": lambda: self._words([self.vocabulary.unknown])[0],
+            "pad": lambda: self._words([self.pad])[0],
+            "mean": lambda: self._words(range(self.vocabulary.size)).mean(0),
+        }
+        if kind not in rows:
+            raise unknown_name("baseline", kind, BASELINES)
+        return rows[kind]()
+
+    def _words(self, ids: Sequence[int]) -> Tensor:
+        """Embeddings of the decoder's vocabulary. [n, D]"""
+        found: Tensor = self.table(torch.tensor([list(ids)], device=self.device))[0]
+        return found
+
+
+def _prefix_pair(pair: Encoded) -> PrefixPair:
+    if not isinstance(pair, PrefixPair):
+        raise ModelError("a pair cut for another model")
+    return pair
 
 
 def _prefix_batch(batch: Batch) -> PrefixBatch:

@@ -100,7 +100,7 @@ def _checks(
     faded: tuple[Tensor, Tensor],
 ) -> dict[str, Tensor]:
     """Values of target pieces, [B, T] each, NaN where a map is empty."""
-    evidence = method.evidence.compute(model, batch)
+    evidence = method.evidence.on(model).compute(model, batch)
     plain = method.read(evidence, batch)
     values = {"infidelity": infidelity(plain, *faded)}
     if "completeness" in evidence:

@@ -92,8 +92,8 @@ def feed_forward(x, layer):
     return out if layer.normalize_before else layer_norm(out, layer.final_layer_norm)
 
 
-def run(model, pair, source=None, nudges=None) -> Trace:
-    """One forced pass over a pair; `source` [S, D] replaces the source embeddings.
+def run(model, pair, source=None, prefix=None, nudges=None) -> Trace:
+    """One forced pass over a pair; `source` [S, D] replaces the source embeddings, `prefix` [T, D] those of the prefix.
 
     `nudges`: for (`encoder`, `decoder` or `cross`, layer), what is added to the attention weights, [H, Q, K].
     """
@@ -110,7 +110,7 @@ def run(model, pair, source=None, nudges=None) -> Trace:
         trace.feeds["encoder", number] = (step.result, x)
     trace.before_final_norm["encoder"] = x
     trace.states = x if encoder.layer_norm is None else layer_norm(x, encoder.layer_norm)
-    x = decoder.embed_scale * decoder.embed_tokens(batch.prefix)[0]
+    x = decoder.embed_scale * (decoder.embed_tokens(batch.prefix)[0] if prefix is None else prefix)
     trace.inputs["prefix"] = (x, decoder.embed_positions(batch.prefix)[0])
     x = sum(trace.inputs["prefix"])
     for number, layer in enumerate(decoder.layers):

@@ -105,7 +105,7 @@ class Lrp:
         return at_before + (self.norm(before, norm, at_inner) if first else at_inner)
 
     def row(self, t):
-        """Relevance of each source piece for the logit of target piece t. [S]"""
+        """Relevance of each source piece, [S], and piece of the target prefix, [T], for the logit of target piece t."""
         trace, encoder, decoder = self.trace, self.model.module.encoder, self.model.module.decoder
         y = self.pair.target[t]
         relevance = torch.zeros_like(trace.features)
@@ -122,13 +122,14 @@ class Lrp:
             relevance, at_memory = self.sublayer(trace.cross[number], relevance, own_memory=False)
             at_states = at_states + at_memory
             relevance, _ = self.sublayer(trace.decoder[number], relevance, own_memory=True)
+        at_prefix = self.split(list(trace.inputs["prefix"]), relevance)[0].sum(-1)
         relevance = at_states
         if encoder.layer_norm is not None:
             relevance = self.norm(trace.before_final_norm["encoder"], encoder.layer_norm, relevance)
         for number in reversed(range(len(encoder.layers))):
             relevance = self.feed_forward(("encoder", number), encoder.layers[number], relevance)
             relevance, _ = self.sublayer(trace.encoder[number], relevance, own_memory=True)
-        return self.split(list(trace.inputs["source"]), relevance)[0].sum(-1)
+        return self.split(list(trace.inputs["source"]), relevance)[0].sum(-1), at_prefix
 
 
 def linear_rows(step, head):

@@ -9,6 +9,7 @@ import torch
 from align.methods import contributions, make_method
 from align.methods.contributions import Contributions, source_shares
 from align.models.inside import insides
+from align.models.prefix import PrefixView
 from data.errors import UsageError
 from tests.tiny import tiny_model, tiny_pairs
 
@@ -75,10 +76,14 @@ def test_contributions_are_those_of_the_formulas(model, encoded, monkeypatch):
         monkeypatch.setattr(contributions, "CELLS", cells)
         evidence = Contributions().compute(model, batch)
         shares = source_shares(model, batch)
+        view = PrefixView(model)
+        square = view.batch([view.encode_pair(pair.pair) for pair in encoded])
+        over_prefix = Contributions().compute(view, square)
         for row, pair in enumerate(encoded):
             for layer, (p, cross, q) in enumerate(naive_alti(naive.run(model, pair))):
                 torch.testing.assert_close(naive.rows_of(evidence["decoder"][layer], batch, row), p, **CLOSE)
                 torch.testing.assert_close(naive.rows_of(evidence["cross"][layer], batch, row), cross, **CLOSE)
+                torch.testing.assert_close(naive.rows_of(over_prefix["decoder"][layer], square, row), q, **CLOSE)
                 torch.testing.assert_close((p.sum(1) + q.sum(1)), torch.ones(len(p), dtype=torch.float64))
             torch.testing.assert_close(shares[row, : len(pair.target)], 1 - q.sum(1), **CLOSE)
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from align.methods import gradcam, make_method
+from align.models.prefix import PrefixView
 from data.errors import UsageError
 from tests.tiny import tiny_model, tiny_pairs
 
@@ -49,12 +50,12 @@ def test_a_gradient_at_a_weight_by_finite_differences(model, encoded):
         torch.testing.assert_close((ends[0] - ends[1]) / 2e-5, gradient[:, 1, 1, 0], atol=1e-7, rtol=1e-5)
 
 
-def naive_rules(weights, gradients):
-    """The three rules, a cell at a time. `weights` [H, T, S], `gradients` [T', H, T, S]."""
+def naive_rules(weights, gradients, cells=slice(None)):
+    """The three rules, a cell at a time. `weights` [H, T, S], `gradients` [T', H, T, S]; `cells` that can be read."""
     heads, size_t, size_s = weights.shape
     rules = {rule: torch.zeros(size_t, size_s, dtype=torch.float64) for rule in gradcam.RULES}
     for t in range(size_t):
-        importance = [float(gradients[t, h].mean()) for h in range(heads)]
+        importance = [float(gradients[t, h][cells].mean()) for h in range(heads)]
         for s in range(size_s):
             products = [float(weights[h, t, s] * gradients[t, h, t, s]) for h in range(heads)]
             rules["positive"][t, s] = sum(max(0.0, p) for p in products) / heads
@@ -67,30 +68,38 @@ def naive_rules(weights, gradients):
 def test_rules_are_those_of_the_formulas(model, encoded, cells, monkeypatch):
     monkeypatch.setattr(gradcam, "CELLS", cells)
     batch = model.batch(encoded)
+    view = PrefixView(model)
+    square = view.batch([view.encode_pair(pair.pair) for pair in encoded])
     for layer in range(model.layers):
-        name = f"attention-x-gradient:layer={layer}"
-        scores = {rule: make_method(f"{name}:rule={rule}").scores(model, batch) for rule in gradcam.RULES}
+        methods = {rule: make_method(f"attention-x-gradient:layer={layer}:rule={rule}") for rule in gradcam.RULES}
+        scores = {rule: method.scores(model, batch) for rule, method in methods.items()}
+        over_prefix = {rule: method.scores(view, square) for rule, method in methods.items()}
         for row, pair in enumerate(encoded):
             weights, gradients = weights_and_gradients(model, pair)
             expected = naive_rules(weights["cross", layer], gradients["cross", layer])
+            own = weights["decoder", layer], gradients["decoder", layer]
+            expected_own = naive_rules(*own, cells=torch.ones(own[0].shape[1:]).tril().bool())
             for rule in gradcam.RULES:
                 torch.testing.assert_close(naive.rows_of(scores[rule], batch, row), expected[rule], **CLOSE)
+                found = naive.rows_of(over_prefix[rule], square, row)
+                torch.testing.assert_close(found, expected_own[rule], **CLOSE)
 
 
 @pytest.mark.parametrize("rule", gradcam.RULES)
 def test_the_last_layer_takes_one_backward_pass(model, encoded, rule):
     batch = model.batch(encoded)
-    quick, slow = (make_method(f"attention-x-gradient:layer={layer}:rule={rule}") for layer in (-1, 1))
-    assert quick.evidence.passes(encoded[0]).backward == 1
-    assert slow.evidence.passes(encoded[0]).backward == len(encoded[0].target)
+    last, named, first = (make_method(f"attention-x-gradient:layer={layer}:rule={rule}") for layer in (-1, 1, 0))
+    assert last.evidence.on(model) == named.evidence.on(model)
+    assert last.evidence.on(model).passes(encoded[0]).backward == 1
+    assert first.evidence.on(model).passes(encoded[0]).backward == len(encoded[0].target)
+    quick, every = last.scores(model, batch), gradcam.AttentionGradients(None).compute(model, batch)[rule]
+    assert len(every) == 2
     for row in range(len(encoded)):
-        torch.testing.assert_close(
-            naive.rows_of(quick.scores(model, batch), batch, row), naive.rows_of(slow.scores(model, batch), batch, row)
-        )
+        torch.testing.assert_close(naive.rows_of(quick, batch, row), naive.rows_of(every[-1], batch, row))
 
 
 def naive_relevancy(model, pair):
-    """Row t of the relevancy map made for target piece t. [T, S]"""
+    """Row t of the relevancy maps made for target piece t: over the source [T, S], over the target prefix [T, T]."""
     weights, gradients = weights_and_gradients(model, pair)
     size_t, size_s = len(pair.target), len(pair.source)
 
@@ -99,7 +108,7 @@ def naive_relevancy(model, pair):
         rows = [row / row.sum() if row.sum() != 0 else row for row in rest]
         return torch.stack(rows) + torch.eye(len(relevancy))
 
-    result = []
+    result, over_prefix = [], []
     for t in range(size_t):
         maps = {key: (weights[key] * gradients[key][t]).clamp(min=0).mean(0) for key in weights}
         r_ss, r_qq = torch.eye(size_s, dtype=torch.float64), torch.eye(size_t, dtype=torch.float64)
@@ -111,14 +120,20 @@ def naive_relevancy(model, pair):
             r_qs, r_qq = r_qs + own @ r_qs, r_qq + own @ r_qq
             r_qs = r_qs + normalised(r_qq).T @ maps["cross", layer] @ normalised(r_ss)
         result.append(r_qs[t])
-    return torch.stack(result)
+        over_prefix.append(r_qq[t])
+    return torch.stack(result), torch.stack(over_prefix)
 
 
 def test_relevancy_is_that_of_the_update_rules(model, encoded):
     batch = model.batch(encoded)
     scores = make_method("relevancy").scores(model, batch)
+    view = PrefixView(model)
+    square = view.batch([view.encode_pair(pair.pair) for pair in encoded])
+    over_prefix = make_method("relevancy").scores(view, square)
     for row, pair in enumerate(encoded):
-        torch.testing.assert_close(naive.rows_of(scores, batch, row), naive_relevancy(model, pair), **CLOSE)
+        expected, expected_own = naive_relevancy(model, pair)
+        torch.testing.assert_close(naive.rows_of(scores, batch, row), expected, **CLOSE)
+        torch.testing.assert_close(naive.rows_of(over_prefix, square, row), expected_own, **CLOSE)
 
 
 def test_options_out_of_range(model, encoded):

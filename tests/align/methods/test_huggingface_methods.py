@@ -72,7 +72,7 @@ def test_the_prefix_is_explained_by_slopes(model, encoded):
     def log_probs(position, factor):
         scale = torch.ones(1, len(pair.prefix), 1, dtype=torch.float64)
         scale[:, position] = factor
-        handle = model.prefix_table().register_forward_hook(lambda module, inputs, output: output * scale)
+        handle = model.prefix_vocabulary().table.register_forward_hook(lambda module, inputs, output: output * scale)
         try:
             return model.log_probs(batch, source)[0].detach()
         finally:

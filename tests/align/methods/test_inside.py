@@ -75,7 +75,7 @@ def test_hooks_come_off_and_results_stay(model, encoded):
 class Closed:
     """A model that shows nothing of its inside."""
 
-    name = "closed"
+    name, layers = "closed", 2
 
     def __init__(self, model):
         self.embed, self.encode, self.decode = model.embed, model.encode, model.decode

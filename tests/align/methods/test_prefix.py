@@ -10,8 +10,8 @@ import torch
 from click.testing import CliRunner
 
 from align.cli import cli
-from align.methods import make_method
-from align.methods.prefix import METHODS, explain_prefix
+from align.methods import METHODS, make_method
+from align.methods.prefix import explain_prefix
 from align.models.prefix import PrefixView
 from data.errors import ModelError, UsageError
 from tests.tiny import SOURCE, TARGET, dictionary, tiny_model, tiny_module, tiny_pairs, tiny_settings
@@ -79,21 +79,37 @@ def test_occlusion_blanks_the_pieces_of_a_prefix_word(model):
                 assert result.matrix[j, word] == pytest.approx(float(loss[rows].mean()), abs=1e-9)
 
 
-@pytest.mark.parametrize("name", METHODS)
+EXPLAINING = [name for name, method in METHODS.items() if not method.source_only and name != "mean"]
+
+
+def test_all_saliency_explains_from_the_prefix():
+    assert {name for name, method in METHODS.items() if method.measures in ("saliency", "sensitivity")} <= {*EXPLAINING}
+
+
+@pytest.mark.parametrize("name", [*EXPLAINING, "mean(2*lrp,omission,alti)", "occlusion:baseline=unk"])
 def test_every_method_gives_scores_and_leaves_the_model_as_it_was(model, name):
     before = log_probs(model, model.encode_pair(PAIRS[0]))
     options = {"samples": ":samples=2", "steps": ":steps=2"}
-    method = make_method(name)
-    spec = name + "".join(text for key, text in options.items() if key in method.options())
+    spec = name + "".join(text for key, text in options.items() if key in make_method(name).options())
     results = list(explain_prefix(model, PAIRS, make_method(spec), 1000, 1.0))
     assert any(result.matrix.any() for result in results)
     assert all(result.status == "ok" for result in results)
     assert torch.equal(log_probs(model, model.encode_pair(PAIRS[0])), before)
 
 
-@pytest.mark.parametrize("name", ["attention", "alti", "omission", "resampling", "mean(lrp,attention)"])
-def test_what_cannot_explain_from_the_prefix(model, name):
-    with pytest.raises(UsageError, match="does not explain from the target prefix"):
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("attention", "cross-attention goes to the source"),
+        ("vector-norm", "cross-attention goes to the source"),
+        ("alti:scope=cross", "cross-attention goes to the source"),
+        ("rollout:scope=cross", "cross-attention goes to the source"),
+        ("flow", "flows end at the source"),
+        ("mean(lrp,attention)", "attention does not explain from the target prefix: cross-attention"),
+    ],
+)
+def test_what_cannot_explain_from_the_prefix_says_why(model, name, reason):
+    with pytest.raises(UsageError, match=reason):
         explain_prefix(model, PAIRS, make_method(name), 1000, 1.0)
 
 
@@ -102,9 +118,9 @@ def test_the_view_refuses_what_it_has_not(model):
     batch = view.batch([view.encode_pair(PAIRS[0])])
     with pytest.raises(ModelError, match="cross-attention reads the source"):
         view.cross_attention(batch, [0])
-    with pytest.raises(ModelError, match="baselines zero and mean"):
-        view.baseline("unk")
-    with pytest.raises(ModelError, match="not deleted or replaced"):
+    with pytest.raises(UsageError, match="unknown baseline 'blank'"):
+        view.baseline("blank")
+    with pytest.raises(ModelError, match="cut for another model"):
         view.batch([model.encode_pair(PAIRS[0])])
 
 

@@ -11,6 +11,7 @@ from naive_lrp import Lrp
 from align.methods import make_method
 from align.methods.propagation import budget
 from align.methods.relevance_rules import RelevanceRules
+from align.models.prefix import PrefixView
 from data.errors import ModelError, UsageError
 from tests.tiny import tiny_model, tiny_pairs
 
@@ -124,10 +125,15 @@ def test_relevance_is_that_of_the_rules_written_out(model, encoded, rule, held):
     attention = "held" if held else "propagated"
     method = make_method(f"lrp:linear={rule}:alpha=0.7:attention={attention}:sign=signed")
     scores = method.scores(model, batch)
+    view = PrefixView(model)
+    prefix = view.batch([view.encode_pair(pair.pair) for pair in encoded])
+    over_prefix = method.scores(view, prefix)
     for row, pair in enumerate(encoded):
         twin = Lrp(model, pair, rule, 0.7, held)
-        expected = torch.stack([twin.row(t) for t in range(len(pair.target))])
-        torch.testing.assert_close(naive.rows_of(scores, batch, row), expected, atol=1e-8, rtol=1e-6)
+        found = [twin.row(t) for t in range(len(pair.target))]
+        at_source, at_prefix = (torch.stack(rows) for rows in zip(*found, strict=True))
+        torch.testing.assert_close(naive.rows_of(scores, batch, row), at_source, atol=1e-8, rtol=1e-6)
+        torch.testing.assert_close(naive.rows_of(over_prefix, prefix, row), at_prefix, atol=1e-8, rtol=1e-6)
 
 
 @pytest.mark.parametrize("options", ["", ":attention=held", ":linear=alpha-beta", ":linear=alpha-beta:alpha=1.0"])

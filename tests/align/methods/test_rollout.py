@@ -11,6 +11,7 @@ import pytest
 from align.extract import Extraction, extract
 from align.methods import make_method
 from align.methods.rollout import attention_flow
+from align.models.prefix import PrefixView
 from data.errors import UsageError
 from tests.tiny import tiny_model, tiny_pairs
 
@@ -59,7 +60,10 @@ def naive_decoder(trace, layer):
 
 def test_rollout_is_that_of_the_definition(model, encoded):
     batch = model.batch(encoded)
+    view = PrefixView(model)
+    square = view.batch([view.encode_pair(pair.pair) for pair in encoded])
     for layer in range(model.layers):
+        over_prefix = make_method(f"rollout:layer={layer}").scores(view, square)
         cross = make_method(f"rollout:scope=cross:layer={layer}").scores(model, batch)
         decoder = make_method(f"rollout:layer={layer}").scores(model, batch)
         for row, pair in enumerate(encoded):
@@ -70,6 +74,7 @@ def test_rollout_is_that_of_the_definition(model, encoded):
             np.testing.assert_allclose(full.sum(1), 1)
             size_s = len(pair.source)
             np.testing.assert_allclose(naive.rows_of(decoder, batch, row), full[:, :size_s], atol=1e-9)
+            np.testing.assert_allclose(naive.rows_of(over_prefix, square, row), full[:, size_s:], atol=1e-9)
 
 
 def cheapest_cut(edges, nodes, start, end):
