@@ -16,13 +16,17 @@ from align.options import (
 )
 from align.progress import progress_bar
 from align.specs import split_list
+from data.errors import UsageError
 from data.streams import check_paths, write_atomically
 from eval.model_gold import model_gold
 from eval.options import gold_format_options, result_options
 from eval.tables import Format, render
 
 if TYPE_CHECKING:
-    pass
+    from collections.abc import Sequence
+
+    from align.models.base import Encoded, TranslationModel
+    from eval.erasure import Floats
 
 COLUMNS = (
     "method",
@@ -76,6 +80,13 @@ SYMMETRISATIONS = "intersection,grow-diag,grow-diag-final-and,agreement"
 @result_options
 @click.option("--top", type=click.IntRange(1), metavar="N", help="Print only the best N rows.")
 @click.option("--report", metavar="FILE", help="Write a page to look at: the table, and the links of every pair.")
+@click.option(
+    "--interactions",
+    type=click.IntRange(2, 40),
+    metavar="I",
+    help="With --report: show which source words act on a target word together, in pairs of at most I source words "
+    "(about I x I / 2 passes for a pair).",
+)
 def compare(
     model: ModelArguments,
     source: str | None,
@@ -103,6 +114,7 @@ def compare(
     form: Format,
     output: str,
     report: str | None,
+    interactions: int | None,
     overwrite: bool,
 ) -> None:
     """Rank every method and layer of a model by AER against gold alignments.
@@ -114,6 +126,8 @@ def compare(
     """
     for path in (output, report):
         check_paths((source, target, joint, tsv, gold), path, overwrite=overwrite)
+    if interactions is not None and report is None:
+        raise UsageError("--interactions are shown in the page: name it by --report")
     from align.methods import usable_methods
     from align.models.load import load_model
     from eval.compare import Comparison, check_symmetrisation, mixture_warning, score_systems
@@ -159,8 +173,18 @@ def compare(
 
         facts = [f"{key}: {settings[key]}" for key in ("pairs", "model", "reverse") if settings[key]]
         facts += [f"Mind that {warning}."] if warning else []
-        for note in write_report(comparison_report(ranked, reference, facts), report):
+        encoded = [result.encoded for result in systems[0].run.aligned.values()]
+        together = {} if interactions is None else _interactions(loaded, encoded, interactions)
+        for note in write_report(comparison_report(ranked, reference, facts, together), report):
             click.echo(f"note: {report}: {note}", err=True)
+
+
+def _interactions(model: TranslationModel, pairs: Sequence[Encoded], longest: int) -> dict[int, Floats]:
+    from eval.erasure import make_corruptions
+    from eval.interactions import of_short_pairs
+
+    blanking = make_corruptions(model, ["zero"])["zero"]
+    return of_short_pairs(model, pairs, blanking, longest, progress_bar(len(pairs), "pair"))
 
 
 def _note_statuses(results: Any) -> None:

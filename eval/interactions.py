@@ -22,7 +22,7 @@ from align.methods.erasure import word_spans
 from eval.erasure import Erased, target_pieces
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from align.methods.erasure import Corruption
     from align.models.base import Encoded, TranslationModel
@@ -61,6 +61,26 @@ def interactions(model: TranslationModel, pair: Encoded, corruption: Sequence[Co
         together = full - erased[frozenset({i, k})]
         pairs[targets, i, k] = pairs[targets, k, i] = losses[targets, i] + losses[targets, k] - together
     return Interactions(pair, losses, pairs)
+
+
+def of_short_pairs(
+    model: TranslationModel,
+    pairs: Sequence[Encoded],
+    corruption: Sequence[Corruption],
+    longest: int,
+    advance: Callable[[float], object] = lambda passes: None,
+) -> dict[int, Floats]:
+    """Interactions [J, I, I] of the pairs with at most `longest` source words, by the number of the pair.
+
+    Args:
+        advance: called with the number of pairs that are done, those left out among them.
+    """
+    found = {}
+    for pair in pairs:
+        if pair.status == "ok" and len(pair.source_words) <= longest:
+            found[pair.pair.id] = interactions(model, pair, corruption).pairs
+        advance(1)
+    return found
 
 
 def strongest(found: Interactions, top: int) -> list[dict[str, object]]:

@@ -13,7 +13,11 @@ from click.testing import CliRunner
 
 from align.cli import cli
 from align.methods import METHODS
+from align.models.load import LoadOptions, load_model
+from data.bitext import read_joint
 from data.errors import AlignError
+from eval.erasure import make_corruptions
+from eval.interactions import interactions
 from tests.tiny import tiny_module, tiny_pairs, tiny_settings
 
 SHARED = Path(os.environ.get("NMT_ALIGN_SHARED", Path(__file__).resolve().parents[2] / "shared"))
@@ -139,6 +143,23 @@ def test_soft_agreement_of_a_mean_is_the_same_in_compare_and_run(folder, tmp_pat
     values = [float(value) for value in paths["scores"].read_text().split()]
     assert len(values) == row["links"]
     assert min(values) > 0.3
+
+
+def test_the_report_shows_interactions_of_short_pairs_when_asked(folder, tmp_path):
+    page = tmp_path / "page.html"
+    compare(folder, "--methods", "attention:layer=0", "--report", page, "--interactions", 4)
+    data = json.loads(page.read_text().split('id="data">')[1].split("</script>")[0])
+    pairs = {k: pair for k, pair in enumerate(data["pairs"]) if 0 < len(pair["source"]) <= 4}
+    assert 0 < len(pairs) < len(data["pairs"]) - 1
+    assert set(data["interactions"]) == set(map(str, pairs))
+    model = load_model(folder / "st.pt", LoadOptions(input_kind="@@"))
+    texts = list(read_joint(str(folder / "joint")))
+    blanking = make_corruptions(model, ["zero"])["zero"]
+    for k in pairs:
+        expected = abs(interactions(model, model.encode_pair(texts[k]), blanking).pairs).max()
+        assert data["interactions"][str(k)]["most"] == pytest.approx(expected, abs=1e-5)
+    with pytest.raises(AlignError, match="name it by --report"):
+        compare(folder, "--methods", "attention:layer=0", "--interactions", 4)
 
 
 @pytest.mark.parametrize(

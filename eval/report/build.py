@@ -76,6 +76,7 @@ class Report:
         gold: of each pair, if there is any.
         cards: for names of systems, what there is to know about the method: labels and texts.
         lexicon: entries to show instead of those that the links of `pairs` give.
+        interactions: for places in `pairs`, how two source words act together on each target word, [J, I, I], in nats.
     """
 
     title: str
@@ -85,6 +86,7 @@ class Report:
     gold: Sequence[GoldAlignment] | None = None
     cards: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
     lexicon: Sequence[LexiconEntry] | None = None
+    interactions: Mapping[int, NDArray[np.float64]] = field(default_factory=dict)
 
 
 def payload(report: Report, max_pairs: int = MAX_PAIRS, budget: int = BUDGET) -> tuple[dict[str, object], list[str]]:
@@ -114,6 +116,8 @@ def payload(report: Report, max_pairs: int = MAX_PAIRS, budget: int = BUDGET) ->
             _system(system, links.get(number), soft_of.get(number)) for number, system in enumerate(report.systems)
         ],
     }
+    if report.interactions:
+        found["interactions"] = {k: pack_interactions(x) for k, x in report.interactions.items() if k < len(pairs)}
     if report.lexicon is not None:
         found["lexicon"] = [(visible(e.source), visible(e.target), *astuple(e)[2:]) for e in report.lexicon]
     return found, _left_out(report, len(pairs), len(links), len(soft_of))
@@ -161,6 +165,18 @@ def pack_links(links: Links, size: tuple[int, int]) -> str:
 def pack_matrix(shares: NDArray[np.float64]) -> str:
     """Shares in 0..1, [J, I], row by row, each as the nearest of 64 levels."""
     return _CHARACTERS[np.rint(shares * (BASE - 1)).astype(np.int64)].tobytes().decode("ascii")
+
+
+def pack_interactions(pairs: NDArray[np.float64]) -> dict[str, object]:
+    """Symmetric [J, I, I] as the greatest amount and, for each target word, the cells below the diagonal.
+
+    Cells go row by row, each as the nearest of 63 levels from minus to plus the greatest amount; the middle one is 0.
+    """
+    half = BASE // 2 - 1
+    most = float(abs(pairs).max(initial=0))
+    levels = np.rint(pairs / (most or 1) * half).astype(np.int64) + half
+    below = np.tril_indices(pairs.shape[1], -1)
+    return {"most": most, "cells": [_CHARACTERS[row[below]].tobytes().decode("ascii") for row in levels]}
 
 
 def _pair(pair: Pair, gold: GoldAlignment | None) -> dict[str, object]:

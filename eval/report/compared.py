@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from align.extract import row_shares
@@ -24,8 +25,13 @@ def comparison_report(
     ranked: Sequence[tuple[compare.System, Mapping[str, object]]],
     gold: Sequence[GoldAlignment],
     facts: Sequence[str],
+    interactions: Mapping[int, Matrix] = MappingProxyType({}),
 ) -> Report:
-    """The report of systems with their rows, best first (see `eval.compare.score_systems`)."""
+    """The report of systems with their rows, best first (see `eval.compare.score_systems`).
+
+    Args:
+        interactions: by the number of the pair, see `eval.interactions.of_short_pairs`.
+    """
     first = next(system.run.aligned for system, _ in ranked if system.direction == "forward")
     keys = sorted(first)
     reverse = {(s.run.method, s.run.how): s.run.aligned for s, _ in ranked if s.direction == "reverse"}
@@ -43,6 +49,7 @@ def comparison_report(
         systems,
         gold,
         {name: card_facts(name) for name in dict.fromkeys(system.run.method.name for system, _ in ranked)},
+        interactions={k: interactions[key] for k, key in enumerate(keys) if key in interactions},
     )
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from eval.report.build import Report
 
-SCRIPTS = ("data", "draw", "links", "heat", "layers", "table", "list", "pair", "lexicon", "main")
+SCRIPTS = ("data", "draw", "links", "heat", "layers", "table", "list", "together", "pair", "lexicon", "main")
 """In this order they make up the script of the page."""
 COLUMNS = ("aer", "direction", "pooling", "measures", "precision", "recall", "f1", "links", "passes", "seconds")
 """Keys of rows that the table of systems shows, where any row has them."""

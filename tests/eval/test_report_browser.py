@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from data.bitext import Pair
 from data.links import GoldAlignment, Links
 from eval.aer import scores, sentence_stats
-from eval.report.build import LexiconEntry, Report, System
+from eval.report.build import BASE, LexiconEntry, Report, System
 from eval.report.render import write_report
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
@@ -49,6 +50,16 @@ GOLD = [GoldAlignment(sure, random_links(pair, 0.1)) for sure, pair in zip(SURE,
 SOFT = [RANDOM.dirichlet(np.ones(max(1, len(p.source))), len(p.target))[:, : len(p.source)] for p in PAIRS]
 
 
+def random_interactions(pair: Pair) -> NDArray[np.float64]:
+    """Symmetric amounts of both signs with an empty diagonal, [J, I, I]."""
+    size = len(pair.source)
+    below = np.tril(RANDOM.normal(size=(len(pair.target), size, size)), -1)
+    return below + below.transpose(0, 2, 1)
+
+
+TOGETHER = {k: random_interactions(PAIRS[k]) for k in (0, 1, 7, 8)}
+
+
 def row(aer: float, layer: int | None = None, position: str | None = None) -> dict[str, object]:
     place = {"layer": layer, "position": position, "heads": None, "direction": "forward", "pooling": "word"}
     return {**place, "aer": aer, "aer_low": aer - 0.1, "aer_high": aer + 0.1, "signature": f"made with {aer}"}
@@ -65,7 +76,8 @@ def report(with_gold: bool) -> Report:
         System("norm", "", links(), row(0.7)),
     ]
     cards = {"attention": [("Measures", "where it looks")], "norm": [("Measures", "what it reacts to")]}
-    return Report("Test", ["a fact"], PAIRS, systems, GOLD if with_gold else None, cards)
+    gold, together = (GOLD, TOGETHER) if with_gold else (None, {})
+    return Report("Test", ["a fact"], PAIRS, systems, gold, cards, interactions=together)
 
 
 REPORT, PLAIN = report(True), report(False)
@@ -241,6 +253,36 @@ def test_a_word_tells_what_it_is_linked_to(browser: Browser) -> None:
     assert browser.one("#heat .frame").get_attribute("visibility") == "visible"
 
 
+def test_words_that_act_together(browser: Browser) -> None:
+    browser.show(7)
+    found = TOGETHER[7]
+    most = abs(found).max()
+    assert browser.one("#together-word").text == f"t{int(abs(found).max((1, 2)).argmax())}"
+    assert browser.one("#together-most").text == f"{most:.2f}"
+    browser.all("#links ol:last-child li")[2].click()
+    assert browser.one("#together-word").text == "t2"
+    half = BASE // 2 - 1
+    levels = {(k, i): round(found[2, i, k] / most * half) for i in range(8) for k in range(i)}
+    titles = browser.texts("#together g title")
+    assert titles == [
+        f"s{k} + s{i}: {'−' if level < 0 else '+'}{abs(level / half * most):.2f}" for (k, i), level in levels.items()
+    ]
+    for kind, sign in (("needed", 1), ("instead", -1)):
+        assert len(browser.all(f"#together g .{kind}")) == sum(sign * level > 0 for level in levels.values())
+        sides = [float(s.get_attribute("width")) for s in browser.all(f"#together g .{kind}")]
+        areas = [abs(level) / half * 18**2 for level in levels.values() if sign * level > 0]
+        assert [side**2 for side in sides] == pytest.approx(areas)
+    strongest = sorted(levels, key=lambda cell: -abs(levels[cell]))[:3]
+    told = [item.split(" ") for item in browser.texts("#together-told li")]
+    assert [words[:3] for words in told] == [[f"s{k}", "+", f"s{i}"] for k, i in strongest]
+    browser.all("#links ol:first-child li")[1].click()
+    assert browser.one("#together-word").text == "t2"
+    browser.show(8)
+    assert browser.texts("#together text") == [f"{ALERT[:13]}…", "needle"]
+    browser.show(6)
+    assert not browser.one("#together").is_displayed()
+
+
 def test_order_search_and_filter(browser: Browser) -> None:
     def lines() -> list[int]:
         return [int(text) - 1 for text in browser.texts("#list .position")]
@@ -309,7 +351,7 @@ def test_without_gold_links_are_links(plain: Browser) -> None:
     assert set(plain.kinds()) == set(PLAIN.systems[0].links[1])
     assert set(plain.kinds().values()) == {"link"}
     assert plain.texts("#legend li") == ["link"]
-    assert plain.all("#erring") == []
+    assert plain.all("#erring") == plain.all("#together") == []
 
 
 def test_a_report_without_pairs(chromium: Any, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from data.bitext import Pair
 from data.links import GoldAlignment, Links
-from eval.report.build import ALPHABET, Report, System, pack_links, pack_matrix, payload
+from eval.report.build import ALPHABET, Report, System, pack_interactions, pack_links, pack_matrix, payload
 from eval.text import visible
 
 ROW: dict[str, object] = {"aer": 0.5, "aer_low": None, "aer_high": None}
@@ -117,6 +117,28 @@ def test_equal_heat_maps_are_held_once() -> None:
     assert isinstance(matrices, list)
     assert len(matrices) == 1
     assert matrices[0][0] == "_000_000_"
+
+
+@settings(deadline=None)
+@given(st.integers(0, 5), st.integers(1, 3), st.integers(0, 9))
+def test_interactions_survive_packing(words: int, targets: int, seed: int) -> None:
+    below = np.tril(np.random.default_rng(seed).normal(size=(targets, words, words)), -1)
+    packed = pack_interactions(below + below.transpose(0, 2, 1))
+    most, cells = packed["most"], packed["cells"]
+    assert isinstance(most, float)
+    assert isinstance(cells, list)
+    assert most == abs(below).max(initial=0)
+    for row, text in zip(below, cells, strict=True):
+        expected = [row[i, k] for i in range(words) for k in range(i)]
+        got = [(ALPHABET.index(digit) - 31) / 31 * most for digit in text]
+        assert got == pytest.approx(expected, abs=most / 62 + 1e-12)
+
+
+def test_interactions_are_those_of_the_pairs_in_the_page() -> None:
+    report = Report("", [], PAIRS, [system("x")], interactions={k: np.zeros((3, 3, 3)) for k in (1, 3)})
+    data, _ = payload(report, max_pairs=3)
+    assert data["interactions"] == {1: {"most": 0.0, "cells": ["VVV"] * 3}}
+    assert "interactions" not in payload(Report("", [], PAIRS, [system("x")]))[0]
 
 
 def test_a_cut_is_told() -> None:

@@ -15,6 +15,7 @@ function showPair() {
   by("tally").textContent = tallyText(tally(judged));
   by("soft-note").textContent = system.soft_note;
   by("soft").hidden = shares === null;
+  startTogether();
   drawPictures();
 }
 
@@ -42,6 +43,7 @@ function focusWord(focus) {
   const pair = data.pairs[state.pair];
   lightLinks(by("links"), focus);
   lightHeat(by("heat"), focus, place);
+  if (focus?.side === "target" && focus.index !== actedOn) showTogether(focus.index);
   by("readout").replaceChildren(...(focus ? describe(focus, pair) : ["Point at a word to see what it is linked to."]));
 }
 
