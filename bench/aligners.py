@@ -2,7 +2,7 @@
 
     pip install sil-thot
     python -m bench.aligners --corpus FOLDER --gold FOLDER --model en-fr.pt --reverse-model fr-en.pt \\
-        --method 'mean(lrp,vector-norm:layer=0)' --symmetrize agreement
+        --method 'mean(lrp,vector-norm:layer=0)' --symmetrize intersection --symmetrize agreement
 
 The statistical aligners are trained on the first pairs of the corpus and, after them, the text of the gold set, and
 align the latter. Folders hold `train.src.gz` and `train.tgt.gz`, and `src`, `tgt` and `gold` (zero-based, `p` for
@@ -15,7 +15,7 @@ import gzip
 import time
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -24,8 +24,8 @@ from bench.statistical import ALIGNERS, align
 from data.bitext import read_bitext
 from data.links import read_gold
 from eval.aer import corpus_stats
-from eval.bootstrap import RESAMPLES, SEED
-from eval.compare import Comparison, compare, score_systems
+from eval.bootstrap import RESAMPLES, SEED, paired_bootstrap
+from eval.compare import Comparison, compare
 from eval.score import measure
 from eval.tables import render
 
@@ -34,6 +34,16 @@ if TYPE_CHECKING:
 
     from data.bitext import Pair
     from data.links import GoldAlignment, Links
+
+
+class System(NamedTuple):
+    """A row before it is scored: links of every pair as (source, target)."""
+
+    name: str
+    direction: str
+    links: list[Links]
+    seconds: float
+
 
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 FILE = click.Path(exists=True, path_type=Path)
@@ -59,24 +69,20 @@ def main(
     methods: tuple[str, ...],
     names: tuple[str, ...],
 ) -> None:
-    """Print AER, precision and recall of each aligner and method, best first; seconds are of this machine."""
+    """Print AER, precision and recall of each aligner and method, best first; seconds are of this machine.
+
+    A column of p-values belongs to the best combination that a statistical aligner reaches: two-sided, of the
+    hypothesis that a row's AER equals its, by paired bootstrap over the sentence pairs.
+    """
     test = list(read_bitext(gold / "src", gold / "tgt"))
     reference = list(read_gold(gold / "gold", "gold"))
     text = [*islice(zip(*(_lines(corpus / f"train.{side}.gz") for side in ("src", "tgt")), strict=True), pairs)]
     text += [(pair.source, pair.target) for pair in test]
-    rows: list[dict[str, object]] = []
-    for name in aligners:
-        start = time.perf_counter()
-        found = list(_statistical(name, text, len(test), [n for n in names if not n.startswith("agreement")]))
-        scored = _scored([links for _, links in found], reference)
-        seconds = time.perf_counter() - start
-        rows += [
-            {"aligner": name, "direction": direction, **row, "seconds": round(seconds)}
-            for (direction, _), row in zip(found, scored, strict=True)
-        ]
+    hard = [name for name in names if not name.startswith("agreement")]
+    systems = [system for name in aligners for system in _statistical(name, text, len(test), hard)]
     if model and reverse_model:
-        rows += _neural(model, reverse_model, methods, names, test, reference)
-    click.echo(render(sorted(rows, key=lambda row: str(row["aer"])), "table"), nl=False)
+        systems += _neural(model, reverse_model, methods, names, test)
+    click.echo(render(_rows(systems, reference, aligners), "table"), nl=False)
 
 
 def _lines(path: Path) -> Iterator[tuple[str, ...]]:
@@ -86,42 +92,53 @@ def _lines(path: Path) -> Iterator[tuple[str, ...]]:
 
 def _statistical(
     name: str, text: list[tuple[tuple[str, ...], tuple[str, ...]]], last: int, names: Sequence[str]
-) -> Iterator[tuple[str, list[Links]]]:
-    """Both directions, as (source, target), and their combinations."""
+) -> list[System]:
+    """Both directions, as (source, target), and their combinations; the seconds are of all together."""
+    start = time.perf_counter()
     forward = align(name, text, last)
     turned = align(name, [(target, source) for source, target in text], last)
     reverse = [frozenset((i, j) for j, i in links) for links in turned]
-    for combination in ("forward", "reverse", *names):
-        yield combination, [symmetrize(a, b, combination) for a, b in zip(forward, reverse, strict=True)]
-
-
-def _scored(systems: Sequence[Sequence[Links]], reference: Sequence[GoldAlignment]) -> list[dict[str, object]]:
-    measured = measure([corpus_stats(links, reference) for links in systems], resamples=RESAMPLES, seed=SEED)
-    return [{key: row[key] for key in COLUMNS} for row in measured]
+    seconds = time.perf_counter() - start
+    return [
+        System(name, how, [symmetrize(a, b, how) for a, b in zip(forward, reverse, strict=True)], seconds)
+        for how in ("forward", "reverse", *names)
+    ]
 
 
 def _neural(
-    model: Path,
-    reverse: Path,
-    methods: Sequence[str],
-    names: Sequence[str],
-    test: Sequence[Pair],
-    reference: Sequence[GoldAlignment],
-) -> list[dict[str, object]]:
+    model: Path, reverse: Path, methods: Sequence[str], names: Sequence[str], test: Sequence[Pair]
+) -> list[System]:
     from align.extract import Extraction
     from align.models.load import LoadOptions, load_model
 
     plan = Comparison(methods, [Extraction(pooling="word")], names)
     systems = compare(plan, load_model(model, LoadOptions()), load_model(reverse, LoadOptions()), test)
-    ranked = score_systems(systems, reference, {}, RESAMPLES, SEED)
+    return [System(system.run.method.label, system.direction, system.links, system.seconds) for system in systems]
+
+
+def _rows(
+    systems: Sequence[System], reference: Sequence[GoldAlignment], aligners: Sequence[str]
+) -> list[dict[str, object]]:
+    """Scores, best first, and the p-value of each difference to the best that each statistical aligner reaches."""
+    stats = [corpus_stats(system.links, reference) for system in systems]
+    scored = measure(stats, resamples=RESAMPLES, seed=SEED)
+    aer = [float(row["aer"] or 0) for row in scored]
+    p_values: dict[str, list[float | None]] = {}
+    for name in aligners:
+        best = min((n for n, system in enumerate(systems) if system.name == name), key=aer.__getitem__)
+        _, *others = paired_bootstrap([stats[best], *stats])
+        p_values[f"p {name} {systems[best].direction}"] = [
+            None if n == best else interval.p_value for n, interval in enumerate(others)
+        ]
     return [
         {
-            "aligner": str(system.run.method),
-            "direction": system.direction,
-            **{key: row[key] for key in COLUMNS},
-            "seconds": round(system.seconds),
+            "aligner": systems[n].name,
+            "direction": systems[n].direction,
+            **{key: scored[n][key] for key in COLUMNS},
+            **{title: values[n] for title, values in p_values.items()},
+            "seconds": systems[n].seconds,
         }
-        for system, row in ranked
+        for n in sorted(range(len(systems)), key=aer.__getitem__)
     ]
 
 

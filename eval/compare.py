@@ -142,7 +142,11 @@ def score_systems(
     if systems and len(systems[0].links) != len(gold):
         raise DataError(f"the text has {len(systems[0].links)} pairs, the gold file {len(gold)} lines")
     measured = measure([corpus_stats(s.links, gold) for s in systems], resamples=resamples, seed=seed)
-    scored = [(system, _row(system, scores, settings)) for system, scores in zip(systems, measured, strict=True)]
+    warning = mixture_warning(systems)
+    scored = [
+        (system, {**_row(system, scores, settings), "warning": warning})
+        for system, scores in zip(systems, measured, strict=True)
+    ]
     return sorted(scored, key=lambda pair: (pair[1]["aer"] is None, pair[1]["aer"]))
 
 

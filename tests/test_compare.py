@@ -25,7 +25,7 @@ HANSARDS = SHARED / "models" / "hansards-en-fr"
 GOLD = SHARED / "gold" / "hansards-en-fr-test"
 FIELDS = (
     "method options layer heads position direction pooling measures aer aer_low aer_high precision recall f1 links "
-    "passes seconds signature"
+    "passes seconds signature warning"
 ).split()
 
 
@@ -178,8 +178,9 @@ def test_the_report_shows_interactions_of_short_pairs_when_asked(folder, tmp_pat
 def test_a_table_that_mixes_what_is_measured_says_so(folder, tmp_path, methods, kinds, warned):
     page = tmp_path / "page.html"
     result = compare(folder, "--methods", methods, "--format", "json", "--report", page)
-    assert {row["measures"] for row in json.loads(result.stdout)} == kinds
-    for text in (result.stderr, page.read_text()):
+    rows = json.loads(result.stdout)
+    assert {row["measures"] for row in rows} == kinds
+    for text in (result.stderr, page.read_text(), *(row["warning"] or "" for row in rows)):
         assert (warned in text) if warned else ("this table mixes" not in text)
 
 
