@@ -259,6 +259,7 @@ def test_comparison_report_shows_both_directions() -> None:
         "For",
         "Cost",
         "Known failure",
+        "Explains from",
         "Source",
     ]
     for shown, (system, _) in zip(report.systems, ranked, strict=True):
