@@ -63,6 +63,9 @@ TITLES = {
     help="How words are taken out.",
 )
 @click.option("--words", metavar="FILE", help="Words and counts to replace from (default: the model's, or the text's).")
+@click.option(
+    "--source-ngrams", metavar="FILE", help="An n-gram model of the source in ARPA format: how natural is it?"
+)
 @click.option("--draws", type=click.IntRange(1), default=1, show_default=True, help="Replacements for each word.")
 @click.option("--bins", default="1,5,10,20,50", show_default=True, help="Per cent of source words, at least one word.")
 @click.option(
@@ -97,6 +100,7 @@ def faithfulness(
     methods: str,
     corruptions: str,
     words: str | None,
+    source_ngrams: str | None,
     draws: int,
     bins: str,
     targets: int,
@@ -116,7 +120,7 @@ def faithfulness(
     For each target word the most important source words go, or stay alone, and the loss of log p is measured against
     random orders and an oracle, under several ways to take words out. JSON holds every table, TSV the first one.
     """
-    check_paths((source, target, joint, tsv, gold), output, overwrite=overwrite)
+    check_paths((source, target, joint, tsv, gold, source_ngrams), output, overwrite=overwrite)
     if translate and gold is not None:
         raise UsageError("--gold has links of the text, not of the words that --translate puts there")
     from align.models.load import load_model
@@ -124,6 +128,7 @@ def faithfulness(
     from eval.erasure import make_corruptions
     from eval.faithfulness import Plan
     from eval.faithfulness_report import Evaluation, usable
+    from eval.ngrams import read_arpa
 
     plan = Plan(_shares(bins), targets, random_orders, oracle_words, seed)
     given = read_sources(source, target, joint, tsv) if translate else read_pairs(source, target, joint, tsv, columns)
@@ -143,7 +148,8 @@ def faithfulness(
     if not chosen:
         raise UsageError("no method is left: name one that this model has what it needs for")
     found = make_corruptions(loaded, corruptions.split(","), words or word_source(loaded, pairs), draws, seed)
-    evaluation = Evaluation(loaded, reverse, chosen, found, plan, batch_pieces, max_unknown)
+    ngrams = None if source_ngrams is None else read_arpa(source_ngrams)
+    evaluation = Evaluation(loaded, reverse, chosen, found, plan, batch_pieces, max_unknown, ngrams)
     advance = progress_bar(len(pairs) * len(found), "sentence")
     report = evaluation.run(pairs, reference, reader, bootstrap, seed, advance)
     with write_atomically(output) as out:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from data.bitext import Pair
     from data.links import GoldAlignment
     from eval.faithfulness_scores import Row
+    from eval.ngrams import NGrams
 
 ASKED = "does the model lose a target word without the source words that a method names, and keep it with these alone?"
 READING = {
@@ -83,6 +84,7 @@ class Evaluation:
     plan: Plan
     batch_pieces: int = BATCH_PIECES
     most_unknown: float = 0.2
+    ngrams: NGrams | None = None
 
     def run(
         self,
@@ -171,7 +173,7 @@ class Evaluation:
     def _naturalness(self, pairs: Sequence[Encoded]) -> list[Row]:
         rows: list[Row] = []
         for name, corruption in ((CLEAN, None), *self.corruptions.items()):
-            sums = [naturalness(self.model, self.reverse, pair, corruption, self.plan) for pair in pairs]
+            sums = [naturalness(self.model, self.reverse, pair, corruption, self.plan, self.ngrams) for pair in pairs]
             row: Row = {"corruption": name}
             for sign in SIGNS:
                 total, count = (sum(s.get(sign, (0.0, 0.0))[n] for s in sums) for n in range(2))

@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from align.methods.erasure import Corruption
     from align.models.base import Batch, Encoded, TranslationModel
     from eval.erasure import Removed
+    from eval.ngrams import NGrams
 
 Sums = dict[str, tuple[float, float]]  # a sum and its count
 SIGNS = {
     "state_distance": "1 - cosine of the encoder states of the words left, to those in the clean sentence",
     "entropy": "of the model's output, in nats, at the pieces of the target; compare with the clean sentence",
     "source_log_prob": "log p of the corrupted source under the reverse model, for each piece",
+    "source_ngrams": "log p of the corrupted source under the n-gram model, for each word and the end",
 }
 CLEAN = "clean"
 
@@ -38,6 +40,7 @@ def naturalness(
     pair: Encoded,
     corruption: Sequence[Corruption] | None,
     plan: Plan,
+    ngrams: NGrams | None = None,
 ) -> Sums:
     """The `SIGNS` of one sentence where a random order of its words is erased, over the shares of `plan`.
 
@@ -45,7 +48,8 @@ def naturalness(
         corruption: None for the clean sentence.
 
     Returns:
-        sign to a sum over erased variants and their number; the reverse model's sign only where it can tell.
+        sign to a sum over erased variants and their number; those of the reverse model and of `ngrams` only where
+        they can tell.
     """
     rng = np.random.default_rng([plan.seed, pair.pair.id])
     words = [int(word) for word in rng.permutation(list(word_spans(pair)))]
@@ -57,8 +61,11 @@ def naturalness(
         distances, entropies = _from_model(model, pair, way, removed)
         found["state_distance"] += distances
         found["entropy"] += entropies
+        texts = [way.words(pair, words) for words in removed]
         if reverse is not None:
-            found["source_log_prob"] += _under(reverse, pair, [way.words(pair, words) for words in removed])
+            found["source_log_prob"] += _under(reverse, pair, texts)
+        if ngrams is not None:
+            found["source_ngrams"] += [ngrams.log_prob(text) for text in texts if text]
     return {sign: (float(sum(values)), float(len(values))) for sign, values in found.items()}
 
 

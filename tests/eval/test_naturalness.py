@@ -11,6 +11,7 @@ from data.bitext import Pair
 from eval.erasure import make_corruptions
 from eval.faithfulness import Plan, points
 from eval.naturalness import naturalness
+from eval.ngrams import NGrams
 from tests.tiny import dictionary, tiny_model, tiny_module, tiny_pairs
 
 PLAN = Plan(bins=(0.2, 0.5), seed=3)
@@ -73,6 +74,18 @@ def test_vectors_and_pieces_are_no_text(model, reverse):
     assert naturalness(model, reverse, whole, blank, PLAN)["source_log_prob"] == (0.0, 0.0)
     assert naturalness(model, reverse, pieces, None, PLAN)["source_log_prob"] == (0.0, 0.0)
     assert "source_log_prob" in naturalness(model, None, whole, blank, PLAN)
+
+
+def test_source_under_an_ngram_model(model):
+    pair = model.encode_pair(Pair(4, PAIR.source, ("t1", "t3")))
+    unigrams = NGrams(1, {("s1",): (-1, 0), ("</s>",): (-0.5, 0), ("<unk>",): (-2, 0)})
+    deleting, blank = (make_corruptions(model, [name])[name] for name in ("delete", "zero"))
+    total, count = naturalness(model, None, pair, deleting, PLAN, unigrams)["source_ngrams"]
+    kept = [[n for n in range(5) if n not in gone] for gone in removed_sets(pair)]
+    expected = [-(0.5 + sum(1 if n == 0 else 2 for n in left)) * np.log(10) / (len(left) + 1) for left in kept]
+    assert (total, count) == (pytest.approx(sum(expected)), len(kept))
+    assert naturalness(model, None, pair, blank, PLAN, unigrams)["source_ngrams"] == (0.0, 0.0)
+    assert naturalness(model, None, pair, None, PLAN)["source_ngrams"] == (0.0, 0.0)
 
 
 @pytest.mark.parametrize("pad_left", [False, True])
