@@ -50,7 +50,7 @@ def run_methods(
         groups.setdefault(method.evidence.on(model), []).extend(Run(method, how) for how in hows)
     good = [pair for pair in pairs if pair.status == "ok"]
     for evidence, runs in groups.items():
-        for group in plan_batches(good, batch_pieces):
+        for group in plan_batches(good, batch_pieces * evidence.batch_factor):
             _run_batch(model, group, evidence, runs)
             advance(sum(evidence.passes(pair).total for pair in group))
         for run in runs:

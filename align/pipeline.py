@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from data.links import Link, Links
 
 WINDOW = 1024  # pairs sorted by length together
-BATCH_PIECES = 400  # B x (S + T) of a batch
+BATCH_PIECES = 400  # B x (S + T) of a batch, times the factor of the method
 MOST_UNKNOWN = 0.2
 
 
@@ -101,7 +101,8 @@ def _align_window(
     model: TranslationModel, encoded: list[Encoded], method: Method, how: Extraction, batch_pieces: int
 ) -> Iterator[Aligned]:
     done: dict[int, Aligned] = {}
-    for group in plan_batches([e for e in encoded if e.status == "ok"], batch_pieces):
+    pieces = batch_pieces * method.evidence.on(model).batch_factor
+    for group in plan_batches([e for e in encoded if e.status == "ok"], pieces):
         for result in _align_group(model, group, method, how):
             done[result.encoded.pair.id] = result
     for pair in encoded:

@@ -58,7 +58,7 @@ def attention(model: TranslationModel, pairs: Sequence[Encoded], rounds: int) ->
 def score(model: TranslationModel, pairs: Sequence[Encoded], spec: str) -> dict[int, torch.Tensor]:
     """Scores [T, S] of each pair, by its id."""
     method, result = make_method(spec), {}
-    for group in plan_batches(pairs, BATCH_PIECES):
+    for group in plan_batches(pairs, BATCH_PIECES * method.evidence.on(model).batch_factor):
         with torch.no_grad():
             scores = method.scores(model, model.batch(group))
         result.update({pair.pair.id: scores[n, : len(pair.target), : len(pair.source)] for n, pair in enumerate(group)})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import torch
 
-from align.methods.base import Evidence, Method, Passes
+from align.methods.base import FEW_PASSES, Evidence, Method, Passes
 from align.methods.products import fast_products
 from data.errors import UsageError
 
@@ -33,6 +33,10 @@ class CrossAttention(Evidence):
 
     def passes(self, pair: Encoded) -> Passes:
         return Passes(forward=1)
+
+    @property
+    def batch_factor(self) -> int:
+        return FEW_PASSES
 
 
 def shift_to_input(rows: Tensor, batch: Batch) -> Tensor:

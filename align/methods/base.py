@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from align.models.base import Batch, Encoded, TranslationModel
 
+FEW_PASSES = 4  # the `batch_factor` of evidence that takes a pass or two of the whole batch
+
 
 @dataclass(frozen=True)
 class Passes:
@@ -53,6 +55,11 @@ class Evidence(ABC):
     @abstractmethod
     def passes(self, pair: Encoded) -> Passes:
         """Cost for one pair, on the model that `on` was told."""
+
+    @property
+    def batch_factor(self) -> int:
+        """How many times the usual batch is fastest: 1 where a pair is multiplied by its rows or words."""
+        return 1
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import torch
 
-from align.methods.base import Evidence, Method, Passes
+from align.methods.base import FEW_PASSES, Evidence, Method, Passes
 from align.methods.layers import layer_index
+from align.methods.rows import feature_gradients
 from align.models.inside import opened, recorded
 from align.models.prefix import PrefixView
 from data.errors import unknown_name
@@ -40,6 +41,10 @@ class AttentionGradients(Evidence):
     """
 
     layer: int | None
+
+    @property
+    def batch_factor(self) -> int:
+        return 1 if self.layer is None else FEW_PASSES
 
     def on(self, model: TranslationModel) -> AttentionGradients:
         """Layers but the last share their passes, which are those of all layers."""
@@ -104,8 +109,7 @@ def with_gradients_of_log_probs(model: TranslationModel, batch: Batch, features:
 
     The gradient at the features has a closed form, so the backward passes need not go through the output layer.
     """
-    leaf = features.detach().requires_grad_()
-    (seed,) = torch.autograd.grad(model.token_log_probs(batch, leaf).sum(), leaf)
+    seed, _ = feature_gradients(model, batch, features)
     return (features * seed).sum(-1)
 
 

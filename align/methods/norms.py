@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import torch
 
-from align.methods.base import Evidence, Passes
+from align.methods.base import FEW_PASSES, Evidence, Passes
 from align.methods.layers import LayerMethod
 from align.models.inside import insides
 
@@ -29,6 +29,10 @@ class AttendedNorms(Evidence):
 
     def passes(self, pair: Encoded) -> Passes:
         return Passes(forward=1)
+
+    @property
+    def batch_factor(self) -> int:
+        return FEW_PASSES
 
 
 def attended_norms(block: AttentionBlock) -> Tensor:

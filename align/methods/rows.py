@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 CELLS = 1_000_000  # K x B x S x D of one chunk of gradients: what lies between layers stays in a processor's cache
 MAX_ROWS = 16  # wider chunks waste the triangle below the causal mask
+SCORED_ROWS = 256  # B x K decoder positions whose vocabulary is scored at once
 
 
 def gradient_rows(
@@ -43,7 +44,7 @@ def gradient_rows(
         leaf = states.detach().requires_grad_()
         chunks, log_probs = [], []
         for start, features in _feature_chunks(model, batch, leaf):
-            seed, log_prob = _feature_gradient(model, batch, features, start)
+            seed, log_prob = feature_gradients(model, batch, features[:, start:], start)
             rows = _one_row_each(seed, start)
             at_states = _products(features, leaf, rows, model.batched_rows)
             at_inputs = _products(states, inputs, at_states, model.batched_rows)
@@ -67,12 +68,20 @@ def _products(outputs: Tensor, inputs: Tensor, cotangents: Tensor, batched: bool
     return torch.stack([torch.autograd.grad(outputs, inputs, row, retain_graph=True)[0] for row in cotangents])
 
 
-def _feature_gradient(model: TranslationModel, batch: Batch, features: Tensor, start: int) -> tuple[Tensor, Tensor]:
-    """d log p(y_t) / d features_t for all t from `start` on at once, [B, K, D'], and log p [B, K]."""
-    leaf = features[:, start:].detach().contiguous().requires_grad_()
-    log_prob = model.token_log_probs(batch, leaf, start)
-    (gradient,) = torch.autograd.grad(log_prob.sum(), leaf)
-    return gradient, log_prob.detach()
+def feature_gradients(model: TranslationModel, batch: Batch, features: Tensor, start: int = 0) -> tuple[Tensor, Tensor]:
+    """d log p(y_t) / d features_t at the features [B, T', D'] of the positions from `start` on, and log p [B, T'].
+
+    The vocabulary is scored for few positions at a time, so that [B, K, V] stays small.
+    """
+    size = max(1, SCORED_ROWS // len(batch))
+    gradients: list[Tensor] = []
+    log_probs: list[Tensor] = []
+    for first in range(0, features.shape[1], size):
+        leaf = features[:, first : first + size].detach().requires_grad_()
+        log_prob = model.token_log_probs(batch, leaf, start + first)
+        gradients += torch.autograd.grad(log_prob.sum(), leaf)
+        log_probs.append(log_prob.detach())
+    return torch.cat(gradients, dim=1), torch.cat(log_probs, dim=1)
 
 
 def _one_row_each(seed: Tensor, start: int) -> Tensor:

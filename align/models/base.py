@@ -137,9 +137,15 @@ class TranslationModel(ABC):
     def decode(self, batch: Batch, states: Tensor, rows: int | None = None) -> Tensor:
         """Decoder features before the output layer, for the first `rows` target positions. [B, T, D']"""
 
-    @abstractmethod
     def logits(self, batch: Batch, features: Tensor) -> Tensor:
-        """The output layer: scores of the vocabulary. [B, T, V]"""
+        """Scores of the vocabulary at `features` [B, T, D']. [B, T, V]"""
+        # Where rows do not follow each other in memory, PyTorch multiplies sentence by sentence and copies the weights
+        # for each. `contiguous` does not mend the strides of a single position.
+        return self.output_layer(batch, features.clone(memory_format=torch.contiguous_format))
+
+    @abstractmethod
+    def output_layer(self, batch: Batch, features: Tensor) -> Tensor:
+        """The layer that makes scores of the vocabulary. [B, T, V]"""
 
     @abstractmethod
     def cross_attention(self, batch: Batch, layers: Sequence[int]) -> Tensor:

@@ -67,7 +67,7 @@ class Ensemble(TranslationModel):
         features = [member.decode(batch, part, rows) for member, part in zip(self.members, parts, strict=True)]
         return _joined(features)
 
-    def logits(self, batch: Batch, features: Tensor) -> Tensor:
+    def output_layer(self, batch: Batch, features: Tensor) -> Tensor:
         """Logarithms of the averaged probabilities. [B, T, V]"""
         parts = _parted(features, len(self.members))
         logs = [member.logits(batch, part).log_softmax(-1) for member, part in zip(self.members, parts, strict=True)]

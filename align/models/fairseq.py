@@ -129,7 +129,7 @@ class FairseqModel(TranslationModel):
         out: Tensor = features
         return out
 
-    def logits(self, batch: Batch, features: Tensor) -> Tensor:
+    def output_layer(self, batch: Batch, features: Tensor) -> Tensor:
         out: Tensor = self.module.decoder.output_layer(features)
         return out
 

@@ -86,7 +86,7 @@ class LightConvolutionModel(_OtherModel):
         out: Tensor = features
         return out
 
-    def logits(self, batch: Batch, features: Tensor) -> Tensor:
+    def output_layer(self, batch: Batch, features: Tensor) -> Tensor:
         out: Tensor = self.module.decoder.output_projection(features)
         return out
 
@@ -126,7 +126,7 @@ class ConvolutionalModel(_OtherModel):
         out: Tensor = features
         return out
 
-    def logits(self, batch: Batch, features: Tensor) -> Tensor:
+    def output_layer(self, batch: Batch, features: Tensor) -> Tensor:
         out: Tensor = self.module.decoder.fc3(features)
         return out
 
@@ -173,7 +173,7 @@ class RecurrentModel(_OtherModel):
         features, weights = self.module.decoder.extract_features(batch.prefix[:, :rows], encoded)
         return features, weights
 
-    def logits(self, batch: Batch, features: Tensor) -> Tensor:
+    def output_layer(self, batch: Batch, features: Tensor) -> Tensor:
         out: Tensor = self.module.decoder.output_layer(features)
         return out
 

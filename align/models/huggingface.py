@@ -110,7 +110,7 @@ class HuggingFaceModel(TranslationModel):
         table: Any = self._decoder.embed_tokens
         return PrefixVocabulary(table, table.num_embeddings, self.tokens.target.unknown)
 
-    def logits(self, batch: Batch, features: Tensor) -> Tensor:
+    def output_layer(self, batch: Batch, features: Tensor) -> Tensor:
         scores: Tensor = self.module.lm_head(features) + getattr(self.module, "final_logits_bias", 0)
         return scores
 
@@ -234,7 +234,7 @@ class FsmtModel(HuggingFaceModel):
         features: Tensor = decoded.last_hidden_state
         return features
 
-    def logits(self, batch: Batch, features: Tensor) -> Tensor:
+    def output_layer(self, batch: Batch, features: Tensor) -> Tensor:
         scores: Tensor = self._decoder.output_projection(features)
         return scores
 
@@ -249,7 +249,7 @@ class T5Model(HuggingFaceModel):
 
     _layers = "block"
 
-    def logits(self, batch: Batch, features: Tensor) -> Tensor:
+    def output_layer(self, batch: Batch, features: Tensor) -> Tensor:
         if getattr(self.module.config, "scale_decoder_outputs", False):  # T5 1.0, which ties its embeddings
             features = features * self.module.model_dim**-0.5
         scores: Tensor = self.module.lm_head(features)

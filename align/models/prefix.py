@@ -152,8 +152,8 @@ class PrefixView(TranslationModel):
         finally:
             handle.remove()
 
-    def logits(self, batch: Batch, features: Tensor) -> Tensor:
-        return self.model.logits(_real(batch), features)
+    def output_layer(self, batch: Batch, features: Tensor) -> Tensor:
+        return self.model.output_layer(_real(batch), features)
 
     def cross_attention(self, batch: Batch, layers: Sequence[int]) -> Tensor:
         raise ModelError("cross-attention reads the source: it says nothing of the target prefix")

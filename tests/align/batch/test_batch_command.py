@@ -194,6 +194,7 @@ class Scarce:
     def __init__(self, most, longest, error):
         self.most, self.longest, self.error, self.sizes = most, longest, error, []
         self.method = make_method("attention")
+        self.evidence = self.method.evidence
 
     def scores(self, model, batch):
         self.sizes.append(len(batch))

@@ -84,6 +84,9 @@ def test_rows_do_not_depend_on_chunks(model, encoded, monkeypatch):
     for cells in (1, len(encoded) * batch.source.shape[1] * model.width * 3):
         monkeypatch.setattr("align.methods.rows.CELLS", cells)
         assert torch.allclose(method.scores(model, batch), whole, atol=1e-12)
+    for rows in (1, len(encoded) * 2):
+        monkeypatch.setattr("align.methods.rows.SCORED_ROWS", rows)
+        assert torch.allclose(method.scores(model, batch), whole, atol=1e-12)
 
 
 @pytest.mark.parametrize(

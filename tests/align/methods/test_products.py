@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from align.methods.products import exact_in_onednn, fast_products
+from tests.tiny import tiny_model, tiny_pairs
 
 
 def test_products_keep_float32() -> None:
@@ -50,3 +52,29 @@ def test_a_processor_that_rounds_is_found(monkeypatch: pytest.MonkeyPatch) -> No
         with fast_products():
             assert torch.backends.mkldnn.matmul.fp32_precision == before
     exact_in_onednn.cache_clear()
+
+
+class Products(TorchDispatchMode):
+    """The names of the matrix products that run inside."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func._schema.name in ("aten::mm", "aten::bmm", "aten::addmm", "aten::baddbmm"):
+            self.names.append(func._schema.name)
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("rows", [slice(None), slice(1, 2), slice(1, 3)])
+def test_the_vocabulary_is_scored_by_one_product(rows: slice) -> None:
+    """Not by one for each sentence, for which PyTorch copies the weights; also where the layout invites it."""
+    model = tiny_model()
+    batch = model.batch([model.encode_pair(pair) for pair in tiny_pairs(4)])
+    features = model.decode(batch, model.encode(batch, model.embed(batch)))
+    for layout in (features, features.contiguous(), features.transpose(0, 1).contiguous().transpose(0, 1)):
+        with Products() as products:
+            scores = model.logits(batch, layout[:, rows])
+        assert products.names == ["aten::mm"]
+        torch.testing.assert_close(scores, model.logits(batch, features)[:, rows])
