@@ -12,7 +12,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from align.models.base import BASELINES, Encoded, PrefixVocabulary, TranslationModel
 from align.models.cutters import SentencePiece, written
 from align.models.fairseq_languages import read_around
-from align.models.inside import Sublayer, Sublayers
+from align.models.inside import Sublayer, Sublayers, stopped_after
 from align.models.subwords import BPE_MARK, NO_WORD, SPM_MARK, joined_bpe, joined_spm
 from data.errors import ModelError, unknown_name
 
@@ -138,7 +138,7 @@ class FairseqModel(TranslationModel):
         self.check_layers(layers)
         states = self.encode(batch, self.embed(batch))
         decoder = self.module.decoder
-        with _deepest_layer(decoder, max(layers)), _head_weights(decoder) as weights:
+        with _head_weights(decoder) as weights, stopped_after(decoder.layers[max(layers)].encoder_attn):
             self._features(batch, states)
         return torch.stack([weights[layer].transpose(0, 1) for layer in layers]).to(self.dtype)
 
@@ -217,17 +217,6 @@ def _no_words(ids: tuple[int, ...]) -> tuple[int, ...]:
 
 def _ids(side: Segmented, dictionary: Any) -> list[int]:
     return [dictionary.index(piece) for piece in side.pieces]
-
-
-@contextmanager
-def _deepest_layer(decoder: Any, deepest: int) -> Iterator[None]:
-    """Run no decoder layer beyond `deepest`."""
-    layers = decoder.layers
-    decoder.layers = layers[: deepest + 1]
-    try:
-        yield
-    finally:
-        decoder.layers = layers
 
 
 @contextmanager

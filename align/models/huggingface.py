@@ -12,7 +12,7 @@ import torch
 
 from align.models.base import BASELINES, Encoded, PrefixVocabulary, TranslationModel
 from align.models.cutters import written
-from align.models.inside import Sublayer, Sublayers
+from align.models.inside import Sublayer, Sublayers, stopped_after
 from align.models.subwords import NO_WORD
 from data.errors import ModelError, unknown_name
 
@@ -39,7 +39,6 @@ class HuggingFaceModel(TranslationModel):
     """
 
     batch_first = True
-    _layers: ClassVar[str] = "layers"  # what encoder and decoder call the list of their layers
     _searching: ClassVar[dict[str, bool]] = {}  # further arguments of a search
 
     def __init__(self, module: Any, tokens: Tokens, tokenizer: Any, name: str, fingerprint: str) -> None:
@@ -123,24 +122,15 @@ class HuggingFaceModel(TranslationModel):
         def keep(module: nn.Module, arguments: Any, options: Any, result: Any) -> None:
             found.append(self.read_attention(module, arguments, options, result)[0])
 
-        handles = [s.attention.register_forward_hook(keep, with_kwargs=True) for s in self.sublayers().cross]
+        modules = [sublayer.attention for sublayer in self.sublayers().cross]
+        handles = [module.register_forward_hook(keep, with_kwargs=True) for module in modules]
         try:
-            with self._deepest_layer(max(layers)):
+            with stopped_after(modules[max(layers)]):
                 self.decode(batch, states)
         finally:
             for handle in handles:
                 handle.remove()
         return torch.stack([found[layer] for layer in layers])
-
-    @contextmanager
-    def _deepest_layer(self, deepest: int) -> Iterator[None]:
-        """Run no decoder layer beyond `deepest`."""
-        layers = getattr(self._decoder, self._layers)
-        setattr(self._decoder, self._layers, layers[: deepest + 1])
-        try:
-            yield
-        finally:
-            setattr(self._decoder, self._layers, layers)
 
     def baseline(self, kind: str) -> Tensor:
         table = self._table.weight
@@ -246,8 +236,6 @@ class FsmtModel(HuggingFaceModel):
 
 class T5Model(HuggingFaceModel):
     """T5, mT5 and MADLAD-400: blocks of sublayers, features that may be scaled before the output layer."""
-
-    _layers = "block"
 
     def output_layer(self, batch: Batch, features: Tensor) -> Tensor:
         if getattr(self.module.config, "scale_decoder_outputs", False):  # T5 1.0, which ties its embeddings

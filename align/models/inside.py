@@ -6,7 +6,7 @@ one forward pass and always come off again; they change no number.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -180,6 +180,25 @@ def _record(model: OpenModel, block: AttentionBlock) -> list[Any]:
         sublayer.attention.register_forward_hook(keep_attention, with_kwargs=True),
         sublayer.norm.register_forward_hook(keep_norm),
     ]
+
+
+class _EnoughError(Exception):
+    """Not an error: it leaves a forward pass early."""
+
+
+@contextmanager
+def stopped_after(module: nn.Module) -> Iterator[None]:
+    """The forward pass inside ends once `module` has answered, and the hooks that were set before have seen it."""
+
+    def stop(*_: object) -> None:
+        raise _EnoughError
+
+    handle = module.register_forward_hook(stop)
+    try:
+        with suppress(_EnoughError):
+            yield
+    finally:
+        handle.remove()
 
 
 @runtime_checkable

@@ -84,6 +84,25 @@ def test_attention_leaves_the_model_as_it_was(model, encoded):
     assert not model.module.training
 
 
+def test_nothing_runs_after_the_deepest_attention(model, encoded):
+    ran: list[int] = []
+    layers = model.module.decoder.layers
+    handles = [
+        part.register_forward_hook(lambda *_, depth=depth: ran.append(depth))
+        for depth, layer in enumerate(layers)
+        for part in (layer.self_attn, layer.fc1)
+    ]
+    try:
+        model.cross_attention(model.batch(encoded), [1, 0])
+        assert ran == [0, 0, 1]  # both parts of layer 0, and what comes before the cross-attention of layer 1
+        ran.clear()
+        model.log_probs(model.batch(encoded), model.embed(model.batch(encoded)))
+        assert ran == [0, 0, 1, 1]
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
 @pytest.mark.parametrize("left", [False, True])
 @pytest.mark.parametrize(
     "spec", ["attention", "gradient-norm", "gradient-x-input", "smoothgrad:samples=2", "integrated-gradients:steps=3"]
