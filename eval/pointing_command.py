@@ -145,11 +145,11 @@ def _rows(model: TranslationModel, methods: Sequence[Method], posed: Posed, resa
 
     rows = score(model, methods, posed, resamples, seed)
     full = {method.label: str(method) for method in methods}
-    name = model.identity
-    return [
-        {**row, "signature": signature({"method": full.get(str(row["method"]), row["method"]), "model": name})}
-        for row in rows
-    ]
+    for row in rows:
+        method = full.get(str(row["method"]), row["method"])
+        asked = {"questions": row["questions"], "seed": seed}
+        row["signature"] = signature({"method": method, "model": model.identity, **asked})
+    return rows
 
 
 def _write(rows: Sequence[Row], methods: Sequence[Method], reader: str, form: Format, output: str) -> None:

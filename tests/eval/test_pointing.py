@@ -140,6 +140,7 @@ def test_commands(tmp_path, monkeypatch):
     )
     rows = json.loads(invoke("pointing", *common, "-i", tmp_path / "joint").stdout)["rows"]
     assert rows[1]["possible"] == 11
+    assert f"questions:{rows[1]['questions']}|seed:12345" in rows[1]["signature"]
     for wrong in ([], ["--cases", cases, "-i", tmp_path / "joint"]):
         with pytest.raises(UsageError, match="either minimal pairs"):
             invoke("pointing", *common, *wrong)
