@@ -10,15 +10,16 @@ import click
 import torch
 
 from align.models.load import LoadOptions, load_model
+from bench.against_fairseq import fairseq
 from bench.against_inseq import inseq
 from bench.agreement import precision, samples
-from bench.gradients import attention, gradients
+from bench.gradients import attention, batches, gradients
 from bench.links import links
 from bench.resources import memory, startup
 from data.bitext import Pair, read_bitext
 from data.demo import held_out
 
-PARTS = ("gradients", "attention", "links", "startup", "memory", "precision", "samples", "inseq")
+PARTS = ("gradients", "attention", "batches", "fairseq", "links", "startup", "memory", "precision", "samples", "inseq")
 USUAL = PARTS[:-2]
 FILE = click.Path(exists=True, path_type=Path)
 
@@ -34,7 +35,7 @@ FILE = click.Path(exists=True, path_type=Path)
 @click.option("--quick", is_flag=True, help="12 pairs, one round, no SmoothGrad, small corpora: under 3 minutes.")
 @click.option("--inseq-python", type=FILE, help="Python of an environment with inseq, for the part `inseq`.")
 @click.option("--inseq-batch", default=8, show_default=True, help="Batch size of inseq.")
-@click.option("--hf-model", type=FILE, help="Hugging Face folder, for the part `inseq`; its text is -s and -t.")
+@click.option("--hf-model", type=FILE, help="Hugging Face folder, for the part `inseq` (default: random weights).")
 def bench(
     parts: tuple[str, ...],
     model: Path | None,
@@ -68,6 +69,10 @@ def bench(
                 gradients(loaded, encoded, rounds, smooth=not quick)
             case "attention":
                 attention(loaded, encoded, 5 * rounds)
+            case "batches":
+                batches(loaded, encoded, rounds)
+            case "fairseq":
+                fairseq(loaded, file, encoded, 500 if quick else 5000, rounds)
             case "links":
                 links(50_000 if quick else 1_000_000, rounds)
             case "startup":
@@ -79,10 +84,9 @@ def bench(
             case "samples":
                 samples(loaded, _some(text, pairs))
             case "inseq":
-                if inseq_python is None or hf_model is None:
-                    raise click.UsageError("inseq needs --inseq-python and --hf-model")
-                peer = load_model(hf_model, LoadOptions(unspaced="none"))  # inseq reads the text as it stands
-                inseq(inseq_python, hf_model, peer, _some(text, pairs), rounds, inseq_batch)
+                if inseq_python is None:
+                    raise click.UsageError("inseq needs --inseq-python")
+                inseq(inseq_python, hf_model, _some(text, pairs), rounds, inseq_batch)
 
 
 def _text(source: Path | None, target: Path | None) -> list[Pair]:

@@ -8,15 +8,20 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
 import torch
 
+from align.models.huggingface import HuggingFaceModel
+from align.models.load import LoadOptions, load_model
 from bench.gradients import score
 from bench.measure import measure
+from bench.random_marian import SIZES, save_random_marian
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from align.models.base import Encoded, TranslationModel
+    from align.models.hf_tokenizers import Side
     from data.bitext import Pair
 
 # A method of inseq, and the same question asked of nmt-align.
@@ -28,29 +33,50 @@ METHODS = {
 }
 
 
-def inseq(python: Path, folder: Path, model: TranslationModel, pairs: Sequence[Pair], rounds: int, batch: int) -> None:
+def inseq(python: Path, folder: Path | None, pairs: Sequence[Pair], rounds: int, batch: int) -> None:
+    """Compare on the model in `folder`, or on random ones of two sizes."""
+    if folder:
+        _compare(python, folder, pairs, rounds, batch)
+        return
+    for name, size in SIZES.items():
+        with tempfile.TemporaryDirectory() as temporary:
+            save_random_marian(Path(temporary), pairs, size)
+            print(f"  random weights, {name}: {size}")
+            _compare(python, Path(temporary), pairs, rounds, batch)
+
+
+def _compare(python: Path, folder: Path, pairs: Sequence[Pair], rounds: int, batch: int) -> None:
     """Milliseconds a pair of both, each with as many threads as PyTorch takes here."""
+    model = load_model(folder, LoadOptions())
+    if not isinstance(model, HuggingFaceModel):
+        raise click.UsageError(f"{folder} is no Hugging Face model")
     encoded = [model.encode_pair(pair) for pair in pairs]
     ours = {spec: (lambda spec=spec: score(model, encoded, spec)) for spec in (*METHODS.values(), "smoothgrad")}
     times = measure(ours, rounds)
-    answer = _ask_inseq(python, folder, pairs, batch)
+    text = [(_written(model.tokens.source, pair.source), _written(model.tokens.target, pair.target)) for pair in pairs]
+    answer = _ask_inseq(python, folder, text, batch)
     theirs = answer["seconds"]
     for name, spec in METHODS.items():
         _line(f"inseq {name}", theirs[name], theirs[name], len(pairs), f"inseq {name}")
         _line(f"nmt-align {spec}", times[spec], theirs[name], len(pairs), f"inseq {name}")
     single = theirs["input_x_gradient"]
     _line("nmt-align smoothgrad (30 samples)", times["smoothgrad"], single, len(pairs), "inseq input_x_gradient")
-    _compare(model, encoded[0], answer)
+    _print_differences(model, encoded[0], answer)
+
+
+def _written(side: Side, words: Sequence[str]) -> str:
+    """The text that nmt-align cuts into pieces, so that inseq cuts the same."""
+    return side.write(words).characters
 
 
 @torch.no_grad()
-def _compare(model: TranslationModel, pair: Encoded, answer: dict[str, Any]) -> None:
+def _print_differences(model: TranslationModel, pair: Encoded, answer: dict[str, Any]) -> None:
     """Whether inseq explains the same model: its probabilities, and gradient x input of the first target piece."""
     batch = model.batch([pair])
     log_probs = model.log_probs(batch, model.embed(batch))[0]
     theirs = torch.tensor(answer["probabilities"])
     if len(theirs) != len(log_probs) or len(answer["first_row"]) != len(pair.source):
-        print("  inseq cuts the first pair into other pieces, so scores cannot be compared (try --unspaced none)")
+        print("  inseq cuts the first pair into other pieces, so scores cannot be compared")
         return
     row = score(model, [pair], METHODS["input_x_gradient"])[pair.pair.id][0]
     worst = (row - torch.tensor(answer["first_row"])).abs().max() / row.abs().max()
@@ -63,10 +89,10 @@ def _line(name: str, seconds: float, base: float, count: int, against: str) -> N
     print(f"  {name:46s} {1000 * seconds / count:10.3f} ms a pair  {base / seconds:8.2f} x {against}")
 
 
-def _ask_inseq(python: Path, folder: Path, pairs: Sequence[Pair], batch: int) -> dict[str, Any]:
+def _ask_inseq(python: Path, folder: Path, pairs: Sequence[tuple[str, str]], batch: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as temporary:
         text = Path(temporary) / "pairs.tsv"
-        text.write_text("".join(f"{' '.join(p.source)}\t{' '.join(p.target)}\n" for p in pairs), encoding="utf-8")
+        text.write_text("".join(f"{source}\t{target}\n" for source, target in pairs), encoding="utf-8")
         script = Path(__file__).with_name("inseq_peer.py")
         command = [str(python), str(script), str(folder), str(text), str(torch.get_num_threads()), str(batch), *METHODS]
         result = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)

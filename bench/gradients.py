@@ -1,15 +1,16 @@
-"""Gradient methods and attention against the usual code, fairseq's own, and what the processor can do."""
+"""Gradient methods and attention against the usual code, and what the processor can do."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 import torch
 
 from align.methods import make_method
+from align.methods.base import FEW_PASSES
 from align.methods.products import fast_products
 from align.models.base import plan_batches
-from align.models.fairseq import FairseqModel
 from align.pipeline import BATCH_PIECES
 from bench.measure import Products, measure, print_ratios, product_peak
 from bench.naive import gradient_x_input, prefix_by_prefix
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 KEPT, PREFIXES = "one graph, a backward pass a piece", "prefix by prefix"
 OURS = "gradient-x-input:sign=signed"
+CHEAP = "attention-x-gradient"
+ATTENTION = "attention:layer=-1"
+LRP = "lrp:attention=held"
 
 
 def gradients(model: TranslationModel, pairs: Sequence[Encoded], rounds: int, smooth: bool) -> None:
@@ -29,6 +33,8 @@ def gradients(model: TranslationModel, pairs: Sequence[Encoded], rounds: int, sm
         KEPT: lambda: [gradient_x_input(model, pair) for pair in pairs],
         PREFIXES: lambda: [prefix_by_prefix(model, pair) for pair in pairs],
         "nmt-align gradient-x-input": lambda: score(model, pairs, OURS),
+        f"nmt-align {LRP}": lambda: score(model, pairs, LRP),
+        f"nmt-align {CHEAP}": lambda: score(model, pairs, CHEAP),
     }
     if smooth:
         contenders["nmt-align smoothgrad:samples=30"] = lambda: score(model, pairs, "smoothgrad:samples=30")
@@ -44,21 +50,21 @@ def gradients(model: TranslationModel, pairs: Sequence[Encoded], rounds: int, sm
 
 
 def attention(model: TranslationModel, pairs: Sequence[Encoded], rounds: int) -> None:
-    """Attention against the bare forward pass that it needs, and against fairseq's printing of alignments."""
+    """Attention against the bare forward pass that it needs."""
     contenders: dict[str, Callable[[], object]] = {
         "bare forward pass, no output layer": lambda: forward(model, pairs),
-        "nmt-align attention:layer=-1": lambda: score(model, pairs, "attention:layer=-1"),
+        f"nmt-align {ATTENTION}": lambda: score(model, pairs, ATTENTION),
         "nmt-align attention:layer=0": lambda: score(model, pairs, "attention:layer=0"),
     }
-    if isinstance(model, FairseqModel):
-        contenders["fairseq --score-reference --print-alignment"] = lambda: fairseq_alignments(model, pairs)
     print_ratios(measure(contenders, rounds), len(pairs), "pair", "bare forward pass, no output layer")
 
 
-def score(model: TranslationModel, pairs: Sequence[Encoded], spec: str) -> dict[int, torch.Tensor]:
-    """Scores [T, S] of each pair, by its id."""
+def score(
+    model: TranslationModel, pairs: Sequence[Encoded], spec: str, pieces: int | None = None
+) -> dict[int, torch.Tensor]:
+    """Scores [T, S] of each pair, by its id; batches of `pieces`, by default as `nmt-align run` makes them."""
     method, result = make_method(spec), {}
-    for group in plan_batches(pairs, BATCH_PIECES * method.evidence.on(model).batch_factor):
+    for group in plan_batches(pairs, pieces or BATCH_PIECES * method.evidence.on(model).batch_factor):
         with torch.no_grad():
             scores = method.scores(model, model.batch(group))
         result.update({pair.pair.id: scores[n, : len(pair.target), : len(pair.source)] for n, pair in enumerate(group)})
@@ -67,28 +73,20 @@ def score(model: TranslationModel, pairs: Sequence[Encoded], spec: str) -> dict[
 
 @torch.no_grad()
 def forward(model: TranslationModel, pairs: Sequence[Encoded]) -> None:
-    """Encoder and decoder without the output layer, one batch after the other."""
-    for group in plan_batches(pairs, BATCH_PIECES):
+    """Encoder and decoder without the output layer, in the batches of attention."""
+    for group in plan_batches(pairs, BATCH_PIECES * FEW_PASSES):
         batch = model.batch(group)
         with fast_products():
             model.decode(batch, model.encode(batch, model.embed(batch)))
 
 
-def fairseq_alignments(model: FairseqModel, pairs: Sequence[Encoded]) -> list[Any]:
-    """What `fairseq-generate --score-reference --print-alignment` computes once its data are loaded, in our batches."""
-    from fairseq.sequence_scorer import SequenceScorer
-
-    scorer, found = SequenceScorer(model.target_dictionary, compute_alignment=True), []
-    for group in plan_batches(pairs, BATCH_PIECES):
-        batch = model.batch(group)
-        inputs = {
-            "src_tokens": batch.source,
-            "src_lengths": batch.source_mask.sum(1),
-            "prev_output_tokens": batch.prefix,
+def batches(model: TranslationModel, pairs: Sequence[Encoded], rounds: int) -> None:
+    """Methods in batches of other sizes: what `BATCH_PIECES` and the factors of the methods rest on."""
+    for spec in (ATTENTION, CHEAP, OURS):
+        contenders = {
+            f"{spec} {size}": partial(score, model, pairs, spec, size) for size in (200, 400, 800, 1600, 3200)
         }
-        target = batch.target.masked_fill(~batch.target_mask, model.pad)
-        found += scorer.generate([model.module], {"net_input": inputs, "target": target})
-    return found
+        print_ratios(measure(contenders, rounds), len(pairs), "pair", f"{spec} 400")
 
 
 def largest_difference(model: TranslationModel, pairs: Sequence[Encoded]) -> float:
