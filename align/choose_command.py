@@ -6,7 +6,7 @@ from itertools import islice
 
 import click
 
-from align.options import ModelArguments, extraction, extraction_options, model_options, read_pairs, text_options
+from align.options import ModelArguments, TextArguments, extraction, extraction_options, model_options, text_options
 from align.progress import progress_bar
 from data.errors import UsageError
 from data.streams import check_paths, write_atomically
@@ -29,11 +29,7 @@ from data.streams import check_paths, write_atomically
 @click.option("--overwrite", is_flag=True, help="Replace an existing output file.")
 def choose_command(
     model: ModelArguments,
-    source: str | None,
-    target: str | None,
-    joint: str | None,
-    tsv: str | None,
-    columns: str,
+    text: TextArguments,
     method: str,
     pooling: str,
     limit: int,
@@ -53,13 +49,13 @@ def choose_command(
     links of one direction, choose here and give the method to `run`. What agrees is not for that reason faithful to
     the model. `auto` tries every method that takes at most a pass for each piece of a pair; name dear ones.
     """
-    check_paths((source, target, joint, tsv), output, overwrite=overwrite)
+    check_paths(text.paths, output, overwrite=overwrite)
     if model.reverse_model is None:
         raise UsageError("choosing compares the links of both directions: give --reverse-model")
     from align.choose import choose
     from align.models.load import load_model
 
-    options, stream = model.load_options(read_pairs(source, target, joint, tsv, columns))
+    options, stream = model.load_options(text.pairs())
     forward, reverse = load_model(model.model, options), load_model(model.reverse_model, options.swapped())
     how = extraction(pooling, extractor, threshold, eos, punctuation)
     pairs = list(islice(stream, limit))

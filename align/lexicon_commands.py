@@ -41,7 +41,7 @@ from align.lexicon_reports import (
     report_lines,
     unaligned_words,
 )
-from align.options import read_pairs, text_options
+from align.options import TextArguments, text_options
 from align.signature import signature
 from data.bitext import tokenize
 from data.errors import UsageError
@@ -92,15 +92,13 @@ class Corpus:
 
 def corpus_options(command: F) -> F:
     """Text, links and how to read both; collected as `corpus`."""
-    names = ("source", "target", "joint", "tsv", "columns")
 
-    def collected(**values: Any) -> Any:
-        text = {name: values.pop(name) for name in names}
+    def collected(text: TextArguments, **values: Any) -> Any:
         path, form, scores = (values.pop(name) for name in ("links", "links_format", "scores"))
         reading = {name: values.pop(name) for name in ("one_based", "swap", "comment_prefix", "possible_weight")}
         links = LinkFile(path, form, scores=scores, **reading) if path else None
-        files = (*(text[name] for name in names[:4]), path, scores)
-        corpus = Corpus(tuple(filter(None, files)), partial(read_pairs, **text), links, values.pop("lowercase"))
+        files = (*text.paths, path, scores)
+        corpus = Corpus(tuple(filter(None, files)), text.pairs, links, values.pop("lowercase"))
         return command(**values, corpus=corpus)
 
     collected.__doc__, collected.__name__ = command.__doc__, command.__name__

@@ -14,7 +14,7 @@ from data.errors import UsageError
 from data.streams import read_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from align.extract import Extraction
     from align.models.load import LoadOptions
@@ -24,48 +24,76 @@ FILE = click.Path(path_type=Path)
 EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
+@dataclass(frozen=True)
+class TextArguments:
+    """Everything `text_options` collects: where the sentence pairs are."""
+
+    source: str | None
+    target: str | None
+    joint: str | None
+    tsv: str | None
+    columns: str
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files that are given, for `check_paths`."""
+        return tuple(path for path in (self.source, self.target, self.joint, self.tsv) if path is not None)
+
+    def pairs(self) -> Iterator[Pair]:
+        """The pairs, from the start.
+
+        Raises:
+            UsageError: none or several of the three ways, or columns that are not two numbers.
+        """
+        sides = self.source is not None or self.target is not None
+        if sum((sides, self.joint is not None, self.tsv is not None)) != 1 or (sides and len(self.paths) != 2):
+            raise UsageError(
+                "give the text in one way: --source and --target, or --input, or --tsv (- is standard input)"
+            )
+        if self.joint is not None:
+            return read_joint(self.joint)
+        if self.tsv is not None:
+            first, _, second = self.columns.partition(",")
+            if not (first.isascii() and first.isdigit() and second.isascii() and second.isdigit()):
+                raise UsageError(f"--columns takes two numbers from 1, such as 1,2, not {self.columns!r}")
+            return read_tsv(self.tsv, (int(first), int(second)))
+        return read_bitext(str(self.source), str(self.target))
+
+    def sources(self) -> Iterator[Pair]:
+        """Source sentences alone, as pairs without a target.
+
+        Raises:
+            UsageError: other text than `--source`.
+        """
+        if self.source is None or len(self.paths) != 1:
+            raise UsageError("--translate takes the text as --source alone")
+        return (Pair(number - 1, tokenize(text), ()) for number, text in read_lines(self.source))
+
+
 def text_options(command: F) -> F:
-    """`-s -t`, `-i` or `--tsv`: where the sentence pairs are."""
-    return _apply(
-        command,
-        click.option("-s", "--source", metavar="FILE", help="Source sentences, one a line."),
-        click.option("-t", "--target", metavar="FILE", help="Target sentences, one a line."),
-        click.option("-i", "--input", "joint", metavar="FILE", help="Pairs as `source ||| target`, one a line."),
-        click.option("--tsv", metavar="FILE", help="Pairs as columns separated by tabs."),
-        click.option("--columns", default="1,2", show_default=True, help="Columns of --tsv, from 1."),
-    )
+    """`-s -t`, `-i` or `--tsv`: where the sentence pairs are; collected as `text`."""
+    return collecting(command, _TEXT_OPTIONS, "text", lambda values: TextArguments(**values))
 
 
-def read_pairs(
-    source: str | None, target: str | None, joint: str | None, tsv: str | None, columns: str
-) -> Iterator[Pair]:
-    """The pairs that `text_options` name.
+def collecting(command: F, options: Sequence[click.Option], name: str, make: Callable[[dict[str, Any]], object]) -> F:
+    """`command` with these options, whose values it gets as the one argument `name`, made by `make`."""
+    names = [str(option.name) for option in options]
 
-    Raises:
-        UsageError: none or several of the three ways, or columns that are not two numbers.
-    """
-    ways = [source is not None or target is not None, joint is not None, tsv is not None]
-    if sum(ways) != 1 or (source is None) != (target is None):
-        raise UsageError("give the text in one way: --source and --target, or --input, or --tsv (- is standard input)")
-    if joint is not None:
-        return read_joint(joint)
-    if tsv is not None:
-        first, _, second = columns.partition(",")
-        if not (first.isascii() and first.isdigit() and second.isascii() and second.isdigit()):
-            raise UsageError(f"--columns takes two numbers from 1, such as 1,2, not {columns!r}")
-        return read_tsv(tsv, (int(first), int(second)))
-    return read_bitext(str(source), str(target))
+    def collected(**values: Any) -> Any:
+        return command(**{name: make({own: values.pop(own) for own in names}), **values})
+
+    collected.__doc__, collected.__name__ = command.__doc__, command.__name__
+    collected.__click_params__ = [*getattr(command, "__click_params__", []), *reversed(options)]  # type: ignore[attr-defined]
+    return collected  # type: ignore[return-value]
 
 
-def read_sources(source: str | None, target: str | None, joint: str | None, tsv: str | None) -> Iterator[Pair]:
-    """Source sentences alone, as pairs without a target.
-
-    Raises:
-        UsageError: other text than `--source`.
-    """
-    if source is None or (target, joint, tsv) != (None, None, None):
-        raise UsageError("--translate takes the text as --source alone")
-    return (Pair(number - 1, tokenize(text), ()) for number, text in read_lines(source))
+_TEXT_OPTIONS = [
+    click.Option(["-s", "--source"], metavar="FILE", help="Source sentences, one a line."),
+    click.Option(["-t", "--target"], metavar="FILE", help="Target sentences, one a line."),
+    click.Option(["-i", "--input", "joint"], metavar="FILE", help="Pairs as `source ||| target`, one a line."),
+    click.Option(["--tsv"], metavar="FILE", help="Pairs as columns separated by tabs."),
+    click.Option(["--columns"], default="1,2", show_default=True, help="Columns of --tsv, from 1."),
+]
 
 
 @dataclass(frozen=True)
@@ -113,24 +141,16 @@ class ModelArguments:
 
 def model_options(command: F) -> F:
     """The model, its reverse, and the files that cut words into its pieces; collected as `model`."""
-    names = [option.name for option in _MODEL_OPTIONS]
+    return collecting(command, _MODEL_OPTIONS, "model", _model_arguments)
 
-    def collected(**values: Any) -> Any:
-        options = {str(name): values.pop(str(name)) for name in names}
-        threads = options.pop("threads")
-        if threads is not None:
-            import torch
 
-            torch.set_num_threads(threads)
-        model = ModelArguments(options.pop("model"), options.pop("reverse_model"), options)
-        return command(**values, model=model)
+def _model_arguments(values: dict[str, Any]) -> ModelArguments:
+    threads = values.pop("threads")
+    if threads is not None:
+        import torch
 
-    collected.__doc__, collected.__name__ = command.__doc__, command.__name__
-    collected.__click_params__ = [  # type: ignore[attr-defined]
-        *getattr(command, "__click_params__", []),
-        *reversed(_MODEL_OPTIONS),
-    ]
-    return collected  # type: ignore[return-value]
+        torch.set_num_threads(threads)
+    return ModelArguments(values.pop("model"), values.pop("reverse_model"), values)
 
 
 _MODEL_OPTIONS = [

@@ -14,12 +14,11 @@ import click
 
 from align.options import (
     ModelArguments,
+    TextArguments,
     extraction,
     extraction_options,
     method_options,
     model_options,
-    read_pairs,
-    read_sources,
     text_options,
 )
 from align.progress import progress_bar
@@ -73,11 +72,7 @@ if TYPE_CHECKING:
 @click.option("--fail-on", multiple=True, metavar="STATUS", help="Exit with 1 if a pair ends as STATUS, e.g. too_long.")
 def run(
     model: ModelArguments,
-    source: str | None,
-    target: str | None,
-    joint: str | None,
-    tsv: str | None,
-    columns: str,
+    text: TextArguments,
     method: str,
     reverse_method: str | None,
     pooling: str,
@@ -108,7 +103,7 @@ def run(
     not finite gets an empty line and is counted on standard error.
     """
     for path in (output, scores, matrices, report, translations):
-        check_paths((source, target, joint, tsv), path, overwrite=overwrite)
+        check_paths(text.paths, path, overwrite=overwrite)
     if translate != (translations is not None):
         raise UsageError("--translate and --translations FILE belong together: links need the words they count")
     if is_auto(method) and (reverse_method is not None or (translate and tune_on is None)):
@@ -125,8 +120,7 @@ def run(
     from align.methods.prefix import explain_prefix
     from align.models.load import load_model
 
-    given = read_sources(source, target, joint, tsv) if translate else read_pairs(source, target, joint, tsv, columns)
-    options, pairs = model.load_options(given)
+    options, pairs = model.load_options(text.sources() if translate else text.pairs())
     forward = load_model(model.model, options)
     reverse = load_model(model.reverse_model, options.swapped()) if model.reverse_model else None
     how = extraction(pooling, extractor, threshold, eos, punctuation)

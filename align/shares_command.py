@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from align.options import ModelArguments, model_options, read_pairs, text_options
+from align.options import ModelArguments, TextArguments, model_options, text_options
 from data.streams import check_paths, write_atomically
 
 
@@ -15,11 +15,7 @@ from data.streams import check_paths, write_atomically
 @click.option("--overwrite", is_flag=True, help="Replace an existing output file.")
 def shares(
     model: ModelArguments,
-    source: str | None,
-    target: str | None,
-    joint: str | None,
-    tsv: str | None,
-    columns: str,
+    text: TextArguments,
     output: str,
     overwrite: bool,
 ) -> None:
@@ -29,11 +25,11 @@ def shares(
     A small share of the source means that the word follows from the words before it, rightly or not. Pairs that are
     empty or too long for the model have no rows and are counted on standard error.
     """
-    check_paths((source, target, joint, tsv), output, overwrite=overwrite)
+    check_paths(text.paths, output, overwrite=overwrite)
     from align.methods.shares import word_shares
     from align.models.load import load_model
 
-    options, pairs = model.load_options(read_pairs(source, target, joint, tsv, columns))
+    options, pairs = model.load_options(text.pairs())
     loaded = load_model(model.model, options)
     left_out = 0
     with write_atomically(output) as out:

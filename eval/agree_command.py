@@ -15,7 +15,7 @@ from data.streams import check_paths, write_atomically
 from eval.model_gold import model_gold
 from eval.options import gold_format_options, result_options
 from eval.purpose import opening
-from eval.sanity.command import Text, load_model_and_text, passable, signed, text_and_model
+from eval.sanity.command import Sample, load_model_and_text, passable, signed, text_and_model
 from eval.tables import Format, render
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ CAUTION = (
 @result_options
 def agree(
     model: ModelArguments,
-    text: Text,
+    text: Sample,
     reader: str,
     methods: str,
     measure: str,
@@ -93,7 +93,7 @@ def agree(
     corpus with the mean over sentences. The second table is between kinds: attention, sensitivity, saliency.
     """
     for path in (output, sentences, plot):
-        check_paths((text.source, text.target, text.joint, text.tsv, gold), path, overwrite=overwrite)
+        check_paths((*text.files.paths, gold), path, overwrite=overwrite)
     if plot is not None and Path(plot).suffix not in (".png", ".svg", ".pdf"):
         raise UsageError(f"{plot}: the name must end in .png, .svg or .pdf")
     loaded, stream = load_model_and_text(model, text)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from align.options import read_pairs, text_options
+from align.options import TextArguments, text_options
 from data.errors import DataError, UsageError
 from data.links import FORMATS, read_gold, read_links
 from eval.options import gold_format_options
@@ -71,11 +71,7 @@ _OPTIONS: list[Callable[[Any], Any]] = [
 def read_material(
     paths: Sequence[str],
     *,
-    source: str | None,
-    target: str | None,
-    joint: str | None,
-    tsv: str | None,
-    columns: str,
+    text: TextArguments,
     form: str,
     one_based: bool | None,
     swap: bool,
@@ -91,8 +87,8 @@ def read_material(
         UsageError: no text, neither by options nor in soft alignments.
     """
     alignments, pairs = [], None
-    if any(path is not None for path in (source, target, joint, tsv)):
-        pairs = list(read_pairs(source, target, joint, tsv, columns))
+    if text.paths:
+        pairs = list(text.pairs())
     for path in filter(is_soft, paths):
         alignment, own = _read_soft(path)
         pairs = own if pairs is None else pairs

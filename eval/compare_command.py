@@ -8,10 +8,10 @@ import click
 
 from align.options import (
     ModelArguments,
+    TextArguments,
     extraction,
     extraction_options,
     model_options,
-    read_pairs,
     text_options,
 )
 from align.progress import progress_bar
@@ -89,11 +89,7 @@ SYMMETRISATIONS = "intersection,grow-diag,grow-diag-final-and,agreement"
 )
 def compare(
     model: ModelArguments,
-    source: str | None,
-    target: str | None,
-    joint: str | None,
-    tsv: str | None,
-    columns: str,
+    text: TextArguments,
     gold: str,
     gold_format: str,
     gold_one_based: bool | None,
@@ -125,7 +121,7 @@ def compare(
     people. Passes are forward and backward passes for a pair; seconds are for all pairs, as if a method ran alone.
     """
     for path in (output, report):
-        check_paths((source, target, joint, tsv, gold), path, overwrite=overwrite)
+        check_paths((*text.paths, gold), path, overwrite=overwrite)
     if interactions is not None and report is None:
         raise UsageError("--interactions are shown in the page: name it by --report")
     from align.methods import usable_methods
@@ -143,7 +139,7 @@ def compare(
         batch_pieces,
         max_unknown,
     )
-    options, stream = model.load_options(read_pairs(source, target, joint, tsv, columns))
+    options, stream = model.load_options(text.pairs())
     pairs = list(stream)
     loaded = load_model(model.model, options)
     reverse = load_model(model.reverse_model, options.swapped()) if model.reverse_model else None

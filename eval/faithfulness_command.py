@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from align.options import ModelArguments, model_options, read_pairs, read_sources, text_options
+from align.options import ModelArguments, TextArguments, model_options, text_options
 from align.progress import progress_bar
 from align.specs import split_list
 from data.errors import UsageError
@@ -85,11 +85,7 @@ TITLES = {
 @result_options
 def faithfulness(
     model: ModelArguments,
-    source: str | None,
-    target: str | None,
-    joint: str | None,
-    tsv: str | None,
-    columns: str,
+    text: TextArguments,
     translate: bool,
     beam: int,
     reader: str,
@@ -120,7 +116,7 @@ def faithfulness(
     For each target word the most important source words go, or stay alone, and the loss of log p is measured against
     random orders and an oracle, under several ways to take words out. JSON holds every table, TSV the first one.
     """
-    check_paths((source, target, joint, tsv, gold, source_ngrams), output, overwrite=overwrite)
+    check_paths((*text.paths, gold, source_ngrams), output, overwrite=overwrite)
     if translate and gold is not None:
         raise UsageError("--gold has links of the text, not of the words that --translate puts there")
     from align.models.load import load_model
@@ -131,8 +127,7 @@ def faithfulness(
     from eval.ngrams import read_arpa
 
     plan = Plan(_shares(bins), targets, random_orders, oracle_words, seed)
-    given = read_sources(source, target, joint, tsv) if translate else read_pairs(source, target, joint, tsv, columns)
-    options, stream = model.load_options(given)
+    options, stream = model.load_options(text.sources() if translate else text.pairs())
     pairs = list(stream)
     loaded = load_model(model.model, options)
     reverse = load_model(model.reverse_model, options.swapped()) if model.reverse_model else None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from align.options import ModelArguments, model_options, read_pairs, text_options
+from align.options import ModelArguments, TextArguments, model_options, text_options
 from data.errors import DataError, UsageError
 from data.streams import check_paths, write_atomically, write_bytes_atomically
 from eval.purpose import opening, purpose_option, render_report
@@ -41,11 +41,7 @@ DEAREST = 40  # source words; passes grow with their square
 @click.option("--overwrite", is_flag=True, help="Replace existing output files.")
 def interactions(
     model: ModelArguments,
-    source: str | None,
-    target: str | None,
-    joint: str | None,
-    tsv: str | None,
-    columns: str,
+    text: TextArguments,
     reader: str,
     number: int | None,
     limit: int,
@@ -62,7 +58,7 @@ def interactions(
     Takes every word and every two words out of the sentence: I (I + 1) / 2 passes for I source words.
     """
     for path in (output, plot):
-        check_paths((source, target, joint, tsv), path, overwrite=overwrite)
+        check_paths(text.paths, path, overwrite=overwrite)
     if plot and (number is None or not plot.endswith((".png", ".pdf"))):
         raise UsageError("--plot draws one pair, named by --pair, as .png or .pdf")
     from align.models.load import load_model
@@ -71,7 +67,7 @@ def interactions(
     from eval.interactions import interactions as measure
     from eval.interactions import strongest
 
-    options, stream = model.load_options(read_pairs(source, target, joint, tsv, columns))
+    options, stream = model.load_options(text.pairs())
     loaded = load_model(model.model, options)
     pairs = list(islice(stream, limit if number is None else number))
     if number is not None:

@@ -11,7 +11,7 @@ from align.lexicon import lowercased
 from align.lexicon_formats import format_of
 from align.lexicon_input import LinkFile, read_paired
 from align.lexicon_readers import READABLE, read_translations
-from align.options import read_pairs, text_options
+from align.options import TextArguments, text_options
 from align.signature import signature
 from data.errors import UsageError
 from data.streams import check_paths, write_atomically
@@ -69,11 +69,7 @@ def lexicon_score(
     gold_format: str,
     gold_one_based: bool | None,
     gold_swap: bool,
-    source: str | None,
-    target: str | None,
-    joint: str | None,
-    tsv: str | None,
-    columns: str,
+    text: TextArguments,
     lexicon_format: str | None,
     lowercase: bool,
     bootstrap: int,
@@ -90,11 +86,11 @@ def lexicon_score(
     """
     if (reference is None) == (gold is None):
         raise UsageError("give either --reference or --gold")
-    check_paths((*lexicons, reference, gold, source, target, joint, tsv), output, overwrite=overwrite)
+    check_paths((*lexicons, reference, gold, *text.paths), output, overwrite=overwrite)
     if gold is None:
         right = dictionary_reference(read_translations(str(reference), reference_format, lowercase=lowercase))
     else:
-        pairs = read_pairs(source, target, joint, tsv, columns)
+        pairs = text.pairs()
         links = LinkFile(gold, gold_format, gold_one_based, gold_swap, option="--gold-")
         right = gold_reference(read_paired(lowercased(pairs) if lowercase else pairs, links))
     settings = {

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from align.options import ModelArguments, model_options, read_pairs, text_options
+from align.options import ModelArguments, TextArguments, model_options, text_options
 from align.specs import split_list
 from data.errors import UsageError
 from data.streams import check_paths, write_atomically
@@ -53,11 +53,7 @@ COLUMNS = (
 @result_options
 def pointing(
     model: ModelArguments,
-    source: str | None,
-    target: str | None,
-    joint: str | None,
-    tsv: str | None,
-    columns: str,
+    text: TextArguments,
     reader: str,
     cases: str | None,
     methods: str,
@@ -73,15 +69,14 @@ def pointing(
     With --cases: minimal pairs, whose translations part because of one source word. With text: each sentence joined
     with the next, where a target word of one half should not rest on the other.
     """
-    check_paths((source, target, joint, tsv, cases), output, overwrite=overwrite)
+    check_paths((*text.paths, cases), output, overwrite=overwrite)
     from align.models.load import load_model
     from data.minimal_pairs import read_minimal_pairs
     from eval.pointing import from_hybrids, from_minimal_pairs
 
-    text = (source, target, joint, tsv) != (None, None, None, None)
-    if text == (cases is not None):
+    if bool(text.paths) == (cases is not None):
         raise UsageError("give either minimal pairs as --cases, or text to join")
-    options, stream = model.load_options(read_pairs(source, target, joint, tsv, columns) if text else ())
+    options, stream = model.load_options(text.pairs() if text.paths else ())
     loaded = load_model(model.model, options)
     if cases is not None:
         posed = from_minimal_pairs(loaded, list(read_minimal_pairs(cases))[:limit])

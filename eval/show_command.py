@@ -31,7 +31,7 @@ def show(alignment: str, number: int, **where: Any) -> None:
     Rows are target words, columns source words. ALIGNMENT is a link file with the text by --source and --target, or
     a .jsonl file of `run --matrices`.
     """
-    check_paths((alignment, *(where[key] for key in ("source", "target", "joint", "tsv", "gold"))))
+    check_paths((alignment, where["gold"], *where["text"].paths))
     material = read_material((alignment,), **where)
     if number > len(material.pairs):
         raise DataError(f"there is no pair {number}: {len(material.pairs)} pairs", alignment)

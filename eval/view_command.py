@@ -30,7 +30,7 @@ def view(alignments: tuple[str, ...], lexicon: str | None, output: str, overwrit
     """
     if bool(alignments) == (lexicon is not None):
         raise UsageError("give either ALIGNMENTS or --lexicon")
-    inputs = (*alignments, lexicon, *(where[key] for key in ("source", "target", "joint", "tsv", "gold")))
+    inputs = (*alignments, lexicon, where["gold"], *where["text"].paths)
     check_paths(inputs, output, overwrite=overwrite)
     if len(set(alignments)) < len(alignments):
         raise UsageError("an alignment file is given twice")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from align.options import ModelArguments, model_options, read_pairs, text_options
+from align.options import ModelArguments, TextArguments, model_options, text_options
 from data.errors import DataError
 from data.streams import check_paths, write_atomically
 from eval.options import result_options
@@ -33,14 +33,10 @@ def sanity() -> None:
 
 
 @dataclass(frozen=True)
-class Text:
+class Sample:
     """The options that say which text is explained."""
 
-    source: str | None
-    target: str | None
-    joint: str | None
-    tsv: str | None
-    columns: str
+    files: TextArguments
     limit: int | None
     max_unknown: float
     batch_pieces: int
@@ -48,44 +44,41 @@ class Text:
 
 def text_and_model(command: F) -> F:
     """Model, text and purpose; the text is collected as `text`."""
-    names = list(Text.__dataclass_fields__)
 
-    def collected(**values: Any) -> Any:
-        return command(text=Text(**{name: values.pop(name) for name in names}), **values)
+    def collected(text: TextArguments, **values: Any) -> Any:
+        sizes = {str(option.name): values.pop(str(option.name)) for option in _SIZES}
+        return command(text=Sample(text, **sizes), **values)
 
     collected.__doc__, collected.__name__ = command.__doc__, command.__name__
-    collected.__click_params__ = list(getattr(command, "__click_params__", []))  # type: ignore[attr-defined]
-    options = (
-        model_options,
-        text_options,
-        purpose_option,
-        click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N pairs."),
-        click.option("--max-unknown", type=click.FloatRange(0, 1), default=0.2, show_default=True),
-        click.option("--batch-pieces", type=click.IntRange(1), default=1000, show_default=True),
-    )
-    for option in reversed(options):
-        collected = option(collected)
-    return collected  # type: ignore[return-value]
+    collected.__click_params__ = [*getattr(command, "__click_params__", []), *reversed(_SIZES)]  # type: ignore[attr-defined]
+    return model_options(text_options(purpose_option(collected)))  # type: ignore[return-value]
 
 
-def load(model: ModelArguments, text: Text, output: str, overwrite: bool) -> tuple[TranslationModel, list[Encoded]]:
+_SIZES = [
+    click.Option(["--limit"], type=click.IntRange(1), metavar="N", help="Only the first N pairs."),
+    click.Option(["--max-unknown"], type=click.FloatRange(0, 1), default=0.2, show_default=True),
+    click.Option(["--batch-pieces"], type=click.IntRange(1), default=1000, show_default=True),
+]
+
+
+def load(model: ModelArguments, text: Sample, output: str, overwrite: bool) -> tuple[TranslationModel, list[Encoded]]:
     """The model and the pairs that can go through it.
 
     Raises:
         DataError: there is no such pair.
     """
-    check_paths((text.source, text.target, text.joint, text.tsv), output, overwrite=overwrite)
+    check_paths(text.files.paths, output, overwrite=overwrite)
     from itertools import islice
 
     loaded, stream = load_model_and_text(model, text)
     return loaded, passable(loaded, islice(stream, text.limit), text.max_unknown)
 
 
-def load_model_and_text(model: ModelArguments, text: Text) -> tuple[TranslationModel, Iterator[Pair]]:
+def load_model_and_text(model: ModelArguments, text: Sample) -> tuple[TranslationModel, Iterator[Pair]]:
     """The model, and every pair of the text."""
     from align.models.load import load_model
 
-    options, stream = model.load_options(read_pairs(text.source, text.target, text.joint, text.tsv, text.columns))
+    options, stream = model.load_options(text.files.pairs())
     return load_model(model.model, options), iter(stream)
 
 
@@ -129,7 +122,7 @@ def signed(rows: Sequence[dict[str, object]], model: TranslationModel, settings:
 @result_options
 def attention(
     model: ModelArguments,
-    text: Text,
+    text: Sample,
     reader: str,
     kinds: str,
     units: str,
@@ -179,7 +172,7 @@ def attention(
 @result_options
 def manipulate(
     model: ModelArguments,
-    text: Text,
+    text: Sample,
     reader: str,
     epsilon: float,
     steps: int,
@@ -270,7 +263,7 @@ METHODS = ",".join(
 @result_options
 def check_methods(
     model: ModelArguments,
-    text: Text,
+    text: Sample,
     reader: str,
     specs: str,
     checks: str,
