@@ -13,7 +13,7 @@ from align.specs import split_list
 from data.errors import UsageError
 from data.streams import check_paths, write_atomically
 from eval.model_gold import model_gold
-from eval.options import gold_format_options, result_options
+from eval.options import GoldFormat, gold_format_options, result_options
 from eval.purpose import opening
 from eval.sanity.command import Sample, load_model_and_text, passable, signed, text_and_model
 from eval.tables import Format, render
@@ -77,9 +77,7 @@ def agree(
     sentences: str | None,
     plot: str | None,
     gold: str | None,
-    gold_format: str,
-    gold_one_based: bool | None,
-    gold_swap: bool,
+    gold_format: GoldFormat,
     bootstrap: int,
     seed: int,
     form: Format,
@@ -100,7 +98,7 @@ def agree(
     every = list(stream)
     reference = None
     if gold is not None:
-        found = model_gold(gold, gold_format, gold_one_based, gold_swap, loaded, every)
+        found = model_gold(gold, gold_format, loaded, every)
         reference = {pair.id: links for pair, links in zip(every, found, strict=True)}
     pairs = passable(loaded, every[: text.limit], text.max_unknown)
     runs = _runs(loaded, pairs, methods, text.batch_pieces)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from align.options import TextArguments, text_options
 from data.errors import DataError, UsageError
-from data.links import FORMATS, read_gold, read_links
-from eval.options import gold_format_options
+from data.links import FORMATS, read_links
+from eval.options import GoldFormat, gold_format_options
 from eval.soft_alignments import is_soft, read_soft
 
 if TYPE_CHECKING:
@@ -76,9 +75,7 @@ def read_material(
     one_based: bool | None,
     swap: bool,
     gold: str | None,
-    gold_format: str,
-    gold_one_based: bool | None,
-    gold_swap: bool,
+    gold_format: GoldFormat,
 ) -> Material:
     """Read alignment files, in a link format or as soft alignments (`.jsonl`), with their text and gold.
 
@@ -104,8 +101,7 @@ def read_material(
     alignments.sort(key=lambda alignment: paths.index(alignment.name))
     reference = None
     if gold is not None:
-        read = partial(read_gold, one_based=gold_one_based, swap=gold_swap, lengths=lengths, option="--gold-")
-        reference = list(read(gold, gold_format))
+        reference = gold_format.read(gold, lengths)
     return Material(pairs, alignments, reference)
 
 

@@ -14,7 +14,7 @@ from data.links import FORMATS as LINK_FORMATS
 from data.links import GoldAlignment, diagnose, link_format, read_gold, read_links
 from data.streams import check_paths, write_atomically
 from eval.aer import corpus_stats
-from eval.options import gold_format_options, result_options
+from eval.options import GoldFormat, gold_format_options, result_options
 from eval.score import measure
 from eval.tables import Format, render
 
@@ -48,9 +48,7 @@ if TYPE_CHECKING:
 def score(
     gold: str,
     hypotheses: tuple[str, ...],
-    gold_format: str,
-    gold_one_based: bool | None,
-    gold_swap: bool,
+    gold_format: GoldFormat,
     hyp_format: str,
     hyp_one_based: bool | None,
     hyp_swap: bool,
@@ -80,7 +78,7 @@ def score(
     if report and (source is None or target is None or "-" in (source, target)):
         raise UsageError("--report shows words: give --source and --target, as files")
     text = _text(source, target)
-    of_gold = _Reading(gold_format, gold_one_based, gold_swap, comment_prefix, *text, "--gold-")
+    of_gold = _Reading(gold_format.form, gold_format.one_based, gold_format.swap, comment_prefix, *text, "--gold-")
     of_hyp = _Reading(hyp_format, hyp_one_based, hyp_swap, comment_prefix, *text, "--hyp-")
     reference = of_gold.gold(gold)
     if all_sure:

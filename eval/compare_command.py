@@ -19,7 +19,7 @@ from align.specs import split_list
 from data.errors import UsageError
 from data.streams import check_paths, write_atomically
 from eval.model_gold import model_gold
-from eval.options import gold_format_options, result_options
+from eval.options import GoldFormat, gold_format_options, result_options
 from eval.tables import Format, render
 
 if TYPE_CHECKING:
@@ -91,9 +91,7 @@ def compare(
     model: ModelArguments,
     text: TextArguments,
     gold: str,
-    gold_format: str,
-    gold_one_based: bool | None,
-    gold_swap: bool,
+    gold_format: GoldFormat,
     methods: str,
     pooling: str,
     symmetrisations: str,
@@ -143,7 +141,7 @@ def compare(
     pairs = list(stream)
     loaded = load_model(model.model, options)
     reverse = load_model(model.reverse_model, options.swapped()) if model.reverse_model else None
-    reference = model_gold(gold, gold_format, gold_one_based, gold_swap, loaded, pairs)
+    reference = model_gold(gold, gold_format, loaded, pairs)
     pairs, reference = pairs[:limit], reference[:limit]
     if "all" in plan.specs:
         for name, lack in usable_methods(loaded).items():
@@ -155,7 +153,7 @@ def compare(
         "model": loaded.identity,
         "reverse": reverse.identity if reverse else None,
         "pairs": len(pairs),
-        "gold": f"{gold_format}{'+swap' if gold_swap else ''}",
+        "gold": str(gold_format),
     }
     ranked = score_systems(systems, reference, settings, bootstrap, seed)
     warning = mixture_warning(systems)

@@ -12,7 +12,7 @@ from align.specs import split_list
 from data.errors import UsageError
 from data.streams import check_paths, write_atomically
 from eval.model_gold import model_gold
-from eval.options import gold_format_options, result_options
+from eval.options import GoldFormat, gold_format_options, result_options
 from eval.purpose import purpose_option
 from eval.tables import Format, render
 
@@ -90,9 +90,7 @@ def faithfulness(
     beam: int,
     reader: str,
     gold: str | None,
-    gold_format: str,
-    gold_one_based: bool | None,
-    gold_swap: bool,
+    gold_format: GoldFormat,
     methods: str,
     corruptions: str,
     words: str | None,
@@ -133,7 +131,7 @@ def faithfulness(
     reverse = load_model(model.reverse_model, options.swapped()) if model.reverse_model else None
     reference = None
     if gold is not None:
-        reference = model_gold(gold, gold_format, gold_one_based, gold_swap, loaded, pairs)[:limit]
+        reference = model_gold(gold, gold_format, loaded, pairs)[:limit]
     pairs = pairs[:limit]
     if translate:
         pairs = list(translated_pairs(loaded, pairs, beam))

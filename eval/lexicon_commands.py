@@ -23,7 +23,7 @@ from eval.lexicon import (
     lexicon_scores,
     lexicon_stats,
 )
-from eval.options import gold_format_options, result_options
+from eval.options import GoldFormat, gold_format_options, result_options
 from eval.tables import Format, render
 
 if TYPE_CHECKING:
@@ -66,9 +66,7 @@ def lexicon_score(
     reference: str | None,
     reference_format: str,
     gold: str | None,
-    gold_format: str,
-    gold_one_based: bool | None,
-    gold_swap: bool,
+    gold_format: GoldFormat,
     text: TextArguments,
     lexicon_format: str | None,
     lowercase: bool,
@@ -91,10 +89,10 @@ def lexicon_score(
         right = dictionary_reference(read_translations(str(reference), reference_format, lowercase=lowercase))
     else:
         pairs = text.pairs()
-        links = LinkFile(gold, gold_format, gold_one_based, gold_swap, option="--gold-")
+        links = LinkFile(gold, gold_format.form, gold_format.one_based, gold_format.swap, option="--gold-")
         right = gold_reference(read_paired(lowercased(pairs) if lowercase else pairs, links))
     settings = {
-        "reference": reference_format if gold is None else f"gold-{gold_format}",
+        "reference": reference_format if gold is None else f"gold-{gold_format.form}",
         "case": "lower" if lowercase else "kept",
         "bootstrap": bootstrap,
         "seed": seed if bootstrap else None,
