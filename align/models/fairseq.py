@@ -108,9 +108,7 @@ class FairseqModel(TranslationModel):
     def encode(self, batch: Batch, embeddings: Tensor) -> Tensor:
         # Fused attention has no batching rule for its backward pass, which the methods need.
         with sdpa_kernel(SDPBackend.MATH):
-            # fairseq turns [B, S, D] to [S, B, D]; that layout in memory spares copies in every product.
-            embeddings = embeddings.transpose(0, 1).contiguous().transpose(0, 1)
-            encoded = self.module.encoder(batch.source, token_embeddings=embeddings / self.scale)
+            encoded = self.module.encoder(batch.source, token_embeddings=_time_major(embeddings / self.scale))
         out: Tensor = encoded["encoder_out"][0].transpose(0, 1)
         return out
 
@@ -124,7 +122,7 @@ class FairseqModel(TranslationModel):
 
     def _features(self, batch: Batch, states: Tensor, rows: int | None = None) -> Tensor:
         encoded = {"encoder_out": [states.transpose(0, 1)], "encoder_padding_mask": [~batch.source_mask]}
-        with sdpa_kernel(SDPBackend.MATH):
+        with sdpa_kernel(SDPBackend.MATH), _time_major_embeddings(self.module.decoder):
             features, _ = self.module.decoder(batch.prefix[:, :rows], encoded, features_only=True)
         out: Tensor = features
         return out
@@ -217,6 +215,21 @@ def _no_words(ids: tuple[int, ...]) -> tuple[int, ...]:
 
 def _ids(side: Segmented, dictionary: Any) -> list[int]:
     return [dictionary.index(piece) for piece in side.pieces]
+
+
+def _time_major(embeddings: Tensor) -> Tensor:
+    """The same [B, T, D], laid out as the [T, B, D] to which fairseq turns it: products of such rows need no copies."""
+    return embeddings.transpose(0, 1).contiguous().transpose(0, 1)
+
+
+@contextmanager
+def _time_major_embeddings(decoder: Any) -> Iterator[None]:
+    """Dropout is the last step before the decoder turns its embeddings."""
+    handle = decoder.dropout_module.register_forward_hook(lambda module, args, output: _time_major(output))
+    try:
+        yield
+    finally:
+        handle.remove()
 
 
 @contextmanager

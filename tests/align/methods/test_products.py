@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from align.methods import make_method
 from align.methods.products import exact_in_onednn, fast_products
 from tests.tiny import tiny_model, tiny_pairs
 
@@ -55,15 +56,17 @@ def test_a_processor_that_rounds_is_found(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 class Products(TorchDispatchMode):
-    """The names of the matrix products that run inside."""
+    """The names of the matrix products that run inside, and the shapes of their second factors."""
 
     def __init__(self) -> None:
         super().__init__()
         self.names: list[str] = []
+        self.factors: list[torch.Size] = []
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         if func._schema.name in ("aten::mm", "aten::bmm", "aten::addmm", "aten::baddbmm"):
             self.names.append(func._schema.name)
+            self.factors.append(args[-1].shape)
         return func(*args, **(kwargs or {}))
 
 
@@ -78,3 +81,16 @@ def test_the_vocabulary_is_scored_by_one_product(rows: slice) -> None:
             scores = model.logits(batch, layout[:, rows])
         assert products.names == ["aten::mm"]
         torch.testing.assert_close(scores, model.logits(batch, features)[:, rows])
+
+
+@pytest.mark.parametrize("spec", ["attention", "gradient-x-input", "lrp:attention=held", "occlusion"])
+def test_no_linear_layer_is_a_product_for_each_sentence(spec: str) -> None:
+    """The factors of products by sentence are attention's, which are as wide as a head and not as the model."""
+    width = 32  # more than there are pieces
+    sizes = {f"{side}_{what}_dim": width for side in ("encoder", "decoder") for what in ("embed", "ffn_embed")}
+    model = tiny_model(**sizes)
+    batch = model.batch([model.encode_pair(pair) for pair in tiny_pairs(6)])
+    with Products() as products:
+        make_method(spec).scores(model, batch)
+    assert sum(len(shape) == 2 for shape in products.factors) > 10
+    assert [shape for shape in products.factors if len(shape) == 3 and width in shape] == []
