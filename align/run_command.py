@@ -8,7 +8,7 @@ from collections import Counter
 from contextlib import ExitStack
 from importlib import import_module
 from itertools import repeat, tee
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -31,9 +31,13 @@ from data.streams import check_paths, write_atomically, write_bytes_atomically
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from align.extract import Extraction
+    from align.methods.base import Method
     from align.models.base import TranslationModel
     from align.pipeline import Aligned
     from data.bitext import Pair
+
+    Writer = Callable[[Aligned, Aligned | None], object]
 
 
 @click.command()
@@ -106,16 +110,10 @@ def run(
         check_paths(text.paths, path, overwrite=overwrite)
     if translate != (translations is not None):
         raise UsageError("--translate and --translations FILE belong together: links need the words they count")
-    if is_auto(method) and (reverse_method is not None or (translate and tune_on is None)):
-        raise UsageError("--method auto chooses --reverse-method too, and with --translate needs --tune-on")
-    if not is_auto(method) and tune_on is not None:
-        raise UsageError("--tune-on is for --method auto, or an option of it that is auto")
-    if reverse_method is not None and model.reverse_model is None:
-        raise UsageError("--reverse-method needs --reverse-model")
+    _check_choice(model, method, reverse_method, tune_on, translate)
     if over != "source" and (matrices is None or not matrices.endswith((".jsonl", ".jsonl.gz"))):
         raise UsageError(f"--over {over} goes into --matrices FILE.jsonl: name that file")
     from align.bidirectional import Aligner
-    from align.choose import settle
     from align.methods import make_method
     from align.methods.prefix import explain_prefix
     from align.models.load import load_model
@@ -125,10 +123,7 @@ def run(
     reverse = load_model(model.reverse_model, options.swapped()) if model.reverse_model else None
     how = extraction(pooling, extractor, threshold, eos, punctuation)
     if is_auto(method):
-        on = None if tune_on is None else read_joint(tune_on)
-        choice, pairs = settle(method, forward, reverse, pairs, on, tune_pairs, how, progress_bar)
-        ours, theirs = choice.method, choice.reverse_method
-        click.echo(f"chosen by agreement ({choice.agreement:.3f}): {ours}; {theirs} for --reverse-model", err=True)
+        ours, theirs, pairs = _chosen(method, forward, reverse, pairs, tune_on, tune_pairs, how)
     else:
         ours, theirs = make_method(method), make_method(reverse_method or method)
     other = theirs if theirs != ours else None
@@ -138,11 +133,8 @@ def run(
     page = import_module("eval.report.files").RunReport() if report else None
     with ExitStack() as files:
         if translations is not None:
-            write_translation = files.enter_context(write_atomically(translations)).write
-            pairs = translated(forward, pairs, beam, write_translation)
-        write_links = files.enter_context(write_atomically(output)).write
-        write_scores = files.enter_context(write_atomically(scores)).write if scores else None
-        write_matrix = _matrix_writer(files, matrices, aligner.signature, over) if matrices else None
+            pairs = translated(forward, pairs, beam, files.enter_context(write_atomically(translations)).write)
+        writers = _writers(files, output, scores, matrices, over, aligner.signature)
         prefixes: Iterator[Aligned | None] = repeat(None)
         if over != "source":
             pairs, again = tee(pairs)
@@ -150,18 +142,44 @@ def run(
         # Strict would ask `repeat` for one more.
         for result, prefix in zip(_with_progress(aligner.align(pairs)), prefixes, strict=False):
             statuses[result.status] += 1
-            write_links(format_links(result.links) + "\n")
-            if write_scores:
-                write_scores(" ".join(f"{score:.6f}" for _, score in sorted(result.scores.items())) + "\n")
-            if write_matrix:
-                write_matrix(result, prefix)
+            for write in writers:
+                write(result, prefix)
             if page:
                 page.add(result)
-    if page:
-        for note in page.write(report, aligner.signature):
-            click.echo(f"note: {report}: {note}", err=True)
+    for note in page.write(report, aligner.signature) if page else ():
+        click.echo(f"note: {report}: {note}", err=True)
     click.echo(f"{aligner.signature}\n" + ", ".join(f"{n} {status}" for status, n in statuses.items()), err=True)
     return int(any(status in statuses for status in fail_on))
+
+
+def _check_choice(
+    model: ModelArguments, method: str, reverse_method: str | None, tune_on: str | None, translate: bool
+) -> None:
+    if is_auto(method) and (reverse_method is not None or (translate and tune_on is None)):
+        raise UsageError("--method auto chooses --reverse-method too, and with --translate needs --tune-on")
+    if not is_auto(method) and tune_on is not None:
+        raise UsageError("--tune-on is for --method auto, or an option of it that is auto")
+    if reverse_method is not None and model.reverse_model is None:
+        raise UsageError("--reverse-method needs --reverse-model")
+
+
+def _chosen(
+    method: str,
+    forward: TranslationModel,
+    reverse: TranslationModel | None,
+    pairs: Iterator[Pair],
+    tune_on: str | None,
+    tune_pairs: int,
+    how: Extraction,
+) -> tuple[Method, Method, Iterator[Pair]]:
+    """The methods of both directions by their agreement, and the pairs, unread."""
+    from align.choose import settle
+
+    on = None if tune_on is None else read_joint(tune_on)
+    choice, pairs = settle(method, forward, reverse, pairs, on, tune_pairs, how, progress_bar)
+    told = f"{choice.method}; {choice.reverse_method} for --reverse-model"
+    click.echo(f"chosen by agreement ({choice.agreement:.3f}): {told}", err=True)
+    return choice.method, choice.reverse_method, pairs
 
 
 def translated(
@@ -181,7 +199,25 @@ def _with_progress(results: Iterator[Aligned]) -> Iterator[Aligned]:
     return cast("Iterator[Aligned]", tqdm(results, unit="pair", file=sys.stderr, disable=None))
 
 
-def _matrix_writer(files: ExitStack, path: str, signature: str, over: str) -> Callable[[Aligned, Aligned | None], Any]:
+def _writers(
+    files: ExitStack, output: str, scores: str | None, matrices: str | None, over: str, signature: str
+) -> list[Writer]:
+    """What writes a result, and what is found over the target prefix, to each of the files."""
+    write_links = files.enter_context(write_atomically(output)).write
+    writers: list[Writer] = [lambda result, _: write_links(format_links(result.links) + "\n")]
+    if scores:
+        write_scores = files.enter_context(write_atomically(scores)).write
+        writers.append(lambda result, _: write_scores(_scores_line(result)))
+    if matrices:
+        writers.append(_matrix_writer(files, matrices, signature, over))
+    return writers
+
+
+def _scores_line(result: Aligned) -> str:
+    return " ".join(f"{score:.6f}" for _, score in sorted(result.scores.items())) + "\n"
+
+
+def _matrix_writer(files: ExitStack, path: str, signature: str, over: str) -> Writer:
     """A function that writes one soft alignment to `path`, in the format its name asks for.
 
     It takes what is found over the source, and over the target prefix unless `over` is `source`.
@@ -211,7 +247,7 @@ def _matrix_writer(files: ExitStack, path: str, signature: str, over: str) -> Ca
     return write
 
 
-def _npz_writer(files: ExitStack, path: str) -> Callable[[Aligned, Aligned | None], Any]:
+def _npz_writer(files: ExitStack, path: str) -> Writer:
     """Arrays named by the number of the pair, written one by one: `numpy.load(path)["0"]` is the first."""
     from zipfile import ZipFile, ZipInfo
 
