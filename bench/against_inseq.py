@@ -13,7 +13,7 @@ import torch
 
 from align.models.huggingface import HuggingFaceModel
 from align.models.load import LoadOptions, load_model
-from bench.gradients import score
+from bench.gradients import CHEAP, score
 from bench.measure import measure
 from bench.random_marian import SIZES, save_random_marian
 
@@ -47,11 +47,12 @@ def inseq(python: Path, folder: Path | None, pairs: Sequence[Pair], rounds: int,
 
 def _compare(python: Path, folder: Path, pairs: Sequence[Pair], rounds: int, batch: int) -> None:
     """Milliseconds a pair of both, each with as many threads as PyTorch takes here."""
-    model = load_model(folder, LoadOptions())
+    model = load_model(folder, LoadOptions(piece_ends="text"))  # inseq cuts running text
     if not isinstance(model, HuggingFaceModel):
         raise click.UsageError(f"{folder} is no Hugging Face model")
     encoded = [model.encode_pair(pair) for pair in pairs]
-    ours = {spec: (lambda spec=spec: score(model, encoded, spec)) for spec in (*METHODS.values(), "smoothgrad")}
+    specs = (*METHODS.values(), CHEAP, "smoothgrad")
+    ours = {spec: (lambda spec=spec: score(model, encoded, spec)) for spec in specs}
     times = measure(ours, rounds)
     text = [(_written(model.tokens.source, pair.source), _written(model.tokens.target, pair.target)) for pair in pairs]
     answer = _ask_inseq(python, folder, text, batch)
@@ -60,6 +61,7 @@ def _compare(python: Path, folder: Path, pairs: Sequence[Pair], rounds: int, bat
         _line(f"inseq {name}", theirs[name], theirs[name], len(pairs), f"inseq {name}")
         _line(f"nmt-align {spec}", times[spec], theirs[name], len(pairs), f"inseq {name}")
     single = theirs["input_x_gradient"]
+    _line(f"nmt-align {CHEAP}", times[CHEAP], single, len(pairs), "inseq input_x_gradient")
     _line("nmt-align smoothgrad (30 samples)", times["smoothgrad"], single, len(pairs), "inseq input_x_gradient")
     _print_differences(model, encoded[0], answer)
 
