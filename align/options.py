@@ -251,9 +251,9 @@ def method_options(command: F) -> F:
 
 
 def extraction_options(command: F) -> F:
-    """How links are taken from scores, apart from pooling; collected as `how`, without pooling."""
+    """How links are taken from scores, apart from pooling, and `batch_options`."""
     return _apply(
-        command,
+        batch_options(command),
         click.option(
             "--extract",
             "extractor",
@@ -277,12 +277,19 @@ def extraction_options(command: F) -> F:
             help="Leave </s> and tags out before choosing, or let them win (which gives no link).",
         ),
         click.option("--punctuation", is_flag=True, help="SHIFT-ATT's rule for sentence-final punctuation."),
+    )
+
+
+def batch_options(command: F) -> F:
+    """`--batch-pieces` and `--max-unknown`: how text goes through the model."""
+    return _apply(
+        command,
         click.option(
             "--batch-pieces",
             type=click.IntRange(1),
             default=400,
             show_default=True,
-            help="Size of a batch: sentences times pieces of the longest pair; 4 times it where a pass or two do.",
+            help="Size of a batch: sentences times pieces of the longest pair (4 times that for few passes).",
         ),
         click.option(
             "--max-unknown",

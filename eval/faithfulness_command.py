@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from align.options import ModelArguments, TextArguments, model_options, text_options
+from align.options import ModelArguments, TextArguments, batch_options, model_options, text_options
 from align.progress import progress_bar
 from align.specs import split_list
 from data.errors import UsageError
@@ -80,8 +80,7 @@ TITLES = {
     help="Longest source that gets an exhaustive oracle (2^N passes).",
 )
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N pairs.")
-@click.option("--batch-pieces", type=click.IntRange(1), default=1000, show_default=True, help="Size of a batch.")
-@click.option("--max-unknown", type=click.FloatRange(0, 1), default=0.2, show_default=True, help="As for `compare`.")
+@batch_options
 @result_options
 def faithfulness(
     model: ModelArguments,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from align.options import ModelArguments, TextArguments, model_options, text_options
+from align.options import ModelArguments, TextArguments, batch_options, model_options, text_options
 from data.errors import DataError
 from data.streams import check_paths, write_atomically
 from eval.options import result_options
@@ -46,19 +46,15 @@ def text_and_model(command: F) -> F:
     """Model, text and purpose; the text is collected as `text`."""
 
     def collected(text: TextArguments, **values: Any) -> Any:
-        sizes = {str(option.name): values.pop(str(option.name)) for option in _SIZES}
+        sizes = {name: values.pop(name) for name in ("limit", "max_unknown", "batch_pieces")}
         return command(text=Sample(text, **sizes), **values)
 
     collected.__doc__, collected.__name__ = command.__doc__, command.__name__
-    collected.__click_params__ = [*getattr(command, "__click_params__", []), *reversed(_SIZES)]  # type: ignore[attr-defined]
-    return model_options(text_options(purpose_option(collected)))  # type: ignore[return-value]
-
-
-_SIZES = [
-    click.Option(["--limit"], type=click.IntRange(1), metavar="N", help="Only the first N pairs."),
-    click.Option(["--max-unknown"], type=click.FloatRange(0, 1), default=0.2, show_default=True),
-    click.Option(["--batch-pieces"], type=click.IntRange(1), default=1000, show_default=True),
-]
+    collected.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]
+    sized = click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N pairs.")(
+        batch_options(collected)
+    )
+    return model_options(text_options(purpose_option(sized)))  # type: ignore[return-value]
 
 
 def load(model: ModelArguments, text: Sample, output: str, overwrite: bool) -> tuple[TranslationModel, list[Encoded]]:
