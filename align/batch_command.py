@@ -166,6 +166,7 @@ def everything(
 
 
 def _plan(folder: Path, model: ModelArguments, corpus: Corpus, values: dict[str, Any]) -> Plan:
+    from align.agreement import Agreement, combination
     from align.batch.job import Job
     from align.batch.plan import make_plan
 
@@ -181,6 +182,10 @@ def _plan(folder: Path, model: ModelArguments, corpus: Corpus, values: dict[str,
         threads=click.get_current_context().params["threads"] or 1,
         **values,
     )
+    if isinstance(how := combination(job.symmetrisation), Agreement) and how.lexicon:
+        raise UsageError(
+            "agreement with a lexicon reads the whole text, of which batch sees a shard at a time: use `run`"
+        )
     signature = job.aligner().signature  # a model that cannot be loaded shows before the corpus is cut
     return make_plan(folder, pairs, corpus, job, signature, shard_size)
 

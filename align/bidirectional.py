@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import tee
 from typing import TYPE_CHECKING
 
-from align.agreement import Agreement, combination, soft_agreement
+from align.agreement import Agreement, agreement_with_lexicon, combination, means_of, soft_agreement
 from align.extract import row_shares
 from align.pipeline import BATCH_PIECES, MOST_UNKNOWN, Aligned, align_pairs
 from align.signature import signature
@@ -17,6 +17,7 @@ from data.errors import DataError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from align.agreement import Means
     from align.extract import Extraction
     from align.methods.base import Method
     from align.models.base import TranslationModel
@@ -46,8 +47,7 @@ class Aligner:
         swapped = (Pair(pair.id, pair.target, pair.source) for pair in turned)
         forward = self._one(self.forward, self.method, straight)
         reverse = self._one(self.reverse, self.reverse_method or self.method, swapped)
-        for ours, theirs in zip(forward, reverse, strict=True):
-            yield _combined(ours, theirs, how)
+        yield from combined(zip(forward, reverse, strict=True), how)
 
     def _one(self, model: TranslationModel, method: Method, pairs: Iterable[Pair]) -> Iterator[Aligned]:
         return align_pairs(model, pairs, method, self.how, self.batch_pieces, self.most_unknown)
@@ -67,15 +67,35 @@ class Aligner:
         )
 
 
-def _combined(ours: Aligned, theirs: Aligned, how: str | Agreement) -> Aligned:
-    """Links of both directions with their scores; the matrix is the mean of both, the worse status wins."""
+def combined(pairs: Iterable[tuple[Aligned, Aligned]], how: str | Agreement) -> Iterator[Aligned]:
+    """Links of both directions with their scores, pair by pair; agreement with a lexicon first reads all pairs.
+
+    The matrix is the mean of both directions, the worse status wins.
+
+    Raises:
+        DataError: the two models see different words.
+    """
+    if not isinstance(how, Agreement) or not how.lexicon:
+        for ours, theirs in pairs:
+            yield _joined(ours, theirs, combined_scores(ours, theirs, how))
+        return
+    kept = list(pairs)
+    texts = [(ours.encoded.source_words, ours.encoded.target_words, _means(ours, theirs, how)) for ours, theirs in kept]
+    for (ours, theirs), scores in zip(kept, agreement_with_lexicon(texts, how), strict=True):
+        yield _joined(ours, theirs, scores)
+
+
+def _means(ours: Aligned, theirs: Aligned, how: Agreement) -> Means:
+    return means_of(row_shares(ours.matrix), row_shares(theirs.matrix).T, how)
+
+
+def _joined(ours: Aligned, theirs: Aligned, scores: dict[Link, float]) -> Aligned:
     if (ours.encoded.source_words, ours.encoded.target_words) != (
         theirs.encoded.target_words,
         theirs.encoded.source_words,
     ):
         raise DataError(f"line {ours.encoded.pair.id + 1}: the two models see different words")
     status = theirs.status if ours.status == "ok" else ours.status
-    scores = combined_scores(ours, theirs, how)
     return replace(ours, scores=scores, matrix=(ours.matrix + theirs.matrix.T) / 2, status=status)
 
 

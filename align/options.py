@@ -245,7 +245,8 @@ def method_options(command: F) -> F:
             default="agreement",
             show_default=True,
             help="With --reverse-model: how to combine both directions: by their soft scores, "
-            "`agreement:threshold=0.2:mean=harmonic`, or by a rule of `nmt-align symmetrize`.",
+            "`agreement:threshold=0.2:mean=harmonic`, or by a rule of `nmt-align symmetrize`. With `:lexicon=0.25` two "
+            "words also need to be joined elsewhere in the text, all of which is then kept in memory.",
         ),
     )
 

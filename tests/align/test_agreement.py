@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from align.agreement import Agreement, combination, soft_agreement
+from align.agreement import Agreement, agreement_with_lexicon, combination, means_of, soft_agreement
 from data.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -38,6 +38,68 @@ def test_soft_agreement_equals_its_twin(threshold: float, mean: str) -> None:
     assert links == pytest.approx(twin(forward.tolist(), reverse.tolist(), how), rel=1e-12)
     assert list(links) == sorted(links)
     assert all(type(n) is int for link in links for n in link)
+
+
+def lexicon_twin(
+    pairs: list[tuple[list[str], list[str], list[list[float]]]], how: Agreement
+) -> list[dict[Link, float]]:
+    def count(s: str | None, t: str | None) -> float:
+        return sum(
+            means[j][i]
+            for source, target, means in pairs
+            for j, there in enumerate(target)
+            for i, here in enumerate(source)
+            if s in (None, here.lower()) and t in (None, there.lower()) and means[j][i] > 0.02
+        )
+
+    found = []
+    for source, target, means in pairs:
+        links = {}
+        for i, s in enumerate(map(str.lower, source)):
+            for j, t in enumerate(map(str.lower, target)):
+                if means[j][i] > 0.02:
+                    dice = 2 * count(s, t) / (count(s, None) + count(None, t))
+                    score = means[j][i] ** (1 - how.lexicon) * dice**how.lexicon
+                    if score > how.threshold:
+                        links[i, j] = score
+        found.append(links)
+    return found
+
+
+@pytest.mark.parametrize("mean", ["harmonic", "geometric"])
+def test_agreement_with_a_lexicon_equals_its_twin(mean: str) -> None:
+    rng = np.random.default_rng(4)
+    how = Agreement(0.1, mean, lexicon=0.3)
+    pairs = []
+    for _ in range(6):
+        source, target = (rng.choice(list("aAbcde"), size=size).tolist() for size in rng.integers(1, 6, size=2))
+        forward = rng.dirichlet([0.3] * len(source), size=len(target))
+        reverse = rng.dirichlet([0.3] * len(target), size=len(source)).T
+        pairs.append((source, target, means_of(forward, reverse, how)))
+    twin = lexicon_twin([(s, t, means.tolist()) for s, t, means in pairs], how)
+    found = list(agreement_with_lexicon(pairs, how))
+    assert sum(map(len, found)) > 5
+    for ours, theirs in zip(found, twin, strict=True):
+        assert ours == pytest.approx(theirs, rel=1e-12)
+        assert list(ours) == sorted(ours)
+
+
+def test_what_comes_back_wins_over_the_context() -> None:
+    """In every sentence alone both words are linked; in the text only the translation is."""
+    means = np.array([[0.4, 0.3]])
+    text = [(["la", other], ["the"], means) for other in ("maison", "porte", "table", "rue")]
+    alone = [soft_agreement(means, means, Agreement(0.28)) for _ in text]
+    assert all(set(links) == {(0, 0), (1, 0)} for links in alone)
+    together = list(agreement_with_lexicon(text, Agreement(0.28, lexicon=0.3)))
+    assert all(set(links) == {(0, 0)} for links in together)
+
+
+def test_a_lexicon_of_no_evidence() -> None:
+    nothing = (["a"], ["b"], np.zeros((1, 1)))
+    assert list(agreement_with_lexicon([nothing, ([], [], np.zeros((0, 0)))], Agreement(lexicon=0.5))) == [{}, {}]
+    for weight in (-0.1, 1.0, float("nan")):
+        with pytest.raises(UsageError, match="weight of the lexicon"):
+            Agreement(lexicon=weight)
 
 
 def test_without_evidence() -> None:
