@@ -128,8 +128,9 @@ def test_compare_agrees_with_run_and_score(folder, tmp_path):
         assert (scored["aer"], scored["links"]) == (row["aer"], row["links"])
 
 
-def test_soft_agreement_of_a_mean_is_the_same_in_compare_and_run(folder, tmp_path):
-    spec, how = "mean(gradient-norm,2*attention:layer=0|1)", "agreement:threshold=0.3:mean=geometric"
+@pytest.mark.parametrize("lexicon", ["", ":lexicon=0.2"])
+def test_soft_agreement_of_a_mean_is_the_same_in_compare_and_run(folder, tmp_path, lexicon):
+    spec, how = "mean(gradient-norm,2*attention:layer=0|1)", f"agreement:threshold=0.3:mean=geometric{lexicon}"
     both = ["--reverse-model", folder / "ts.pt"]
     rows = json.loads(
         compare(folder, *both, "--methods", spec, "--symmetrize", f"{how},union", "--format", "json").stdout

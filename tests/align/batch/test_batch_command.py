@@ -85,6 +85,12 @@ def test_engines_agree_with_each_other_and_with_run(folder, tmp_path):
     assert all("method:attention" in record["method"] for record in records)
 
 
+def test_a_lexicon_of_the_text_is_not_one_of_a_shard(folder, tmp_path):
+    with pytest.raises(UsageError, match="reads the whole text"):
+        invoke("batch", "plan", tmp_path / "batch", *both(folder), "--symmetrize", "agreement:lexicon=0.2")
+    assert not (tmp_path / "batch").exists()
+
+
 def test_plan_run_status_merge(folder, tmp_path):
     batch = tmp_path / "batch"
     assert invoke("batch", "plan", batch, *both(folder), "--shard-size", 13, "--matrices").exit_code == 0
