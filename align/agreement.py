@@ -51,6 +51,11 @@ class Agreement:
         if not 0 <= self.lexicon < 1:
             raise UsageError(f"the weight of the lexicon must be from 0 to less than 1, got {self.lexicon}")
 
+    @property
+    def needs_text(self) -> bool:
+        """Whether links depend on the whole text, not on their own pair alone."""
+        return self.lexicon > 0
+
     def __str__(self) -> str:
         lexicon = f":lexicon={self.lexicon:g}" if self.lexicon else ""
         return f"{NAME}:threshold={self.threshold:g}:mean={self.mean}{lexicon}"

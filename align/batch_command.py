@@ -182,7 +182,7 @@ def _plan(folder: Path, model: ModelArguments, corpus: Corpus, values: dict[str,
         threads=click.get_current_context().params["threads"] or 1,
         **values,
     )
-    if isinstance(how := combination(job.symmetrisation), Agreement) and how.lexicon:
+    if isinstance(how := combination(job.symmetrisation), Agreement) and how.needs_text:
         raise UsageError(
             "agreement with a lexicon reads the whole text, of which batch sees a shard at a time: use `run`"
         )

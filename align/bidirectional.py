@@ -17,8 +17,7 @@ from data.errors import DataError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from align.agreement import Means
-    from align.extract import Extraction
+    from align.extract import Extraction, Matrix
     from align.methods.base import Method
     from align.models.base import TranslationModel
     from data.links import Link
@@ -68,45 +67,49 @@ class Aligner:
 
 
 def combined(pairs: Iterable[tuple[Aligned, Aligned]], how: str | Agreement) -> Iterator[Aligned]:
-    """Links of both directions with their scores, pair by pair; agreement with a lexicon first reads all pairs.
+    """Links of both directions with their scores, pair by pair.
 
     The matrix is the mean of both directions, the worse status wins.
 
     Raises:
         DataError: the two models see different words.
     """
-    if not isinstance(how, Agreement) or not how.lexicon:
+    first, second = tee(map(_same_words, pairs))
+    for (ours, theirs), scores in zip(first, scores_of_both(second, how), strict=True):
+        status = theirs.status if ours.status == "ok" else ours.status
+        yield replace(ours, scores=scores, matrix=(ours.matrix + theirs.matrix.T) / 2, status=status)
+
+
+def _same_words(both: tuple[Aligned, Aligned]) -> tuple[Aligned, Aligned]:
+    ours, theirs = both[0].encoded, both[1].encoded
+    if (ours.source_words, ours.target_words) != (theirs.target_words, theirs.source_words):
+        raise DataError(f"line {ours.pair.id + 1}: the two models see different words")
+    return both
+
+
+def scores_of_both(pairs: Iterable[tuple[Aligned, Aligned]], how: str | Agreement) -> Iterator[dict[Link, float]]:
+    """`combined_scores` pair by pair; agreement with a lexicon first reads all pairs."""
+    if not (isinstance(how, Agreement) and how.needs_text):
         for ours, theirs in pairs:
-            yield _joined(ours, theirs, combined_scores(ours, theirs, how))
+            yield combined_scores(ours, theirs, how)
         return
-    kept = list(pairs)
-    texts = [(ours.encoded.source_words, ours.encoded.target_words, _means(ours, theirs, how)) for ours, theirs in kept]
-    for (ours, theirs), scores in zip(kept, agreement_with_lexicon(texts, how), strict=True):
-        yield _joined(ours, theirs, scores)
+    texts = [(a.encoded.source_words, a.encoded.target_words, means_of(*_shares(a, b), how)) for a, b in pairs]
+    yield from agreement_with_lexicon(texts, how)
 
 
-def _means(ours: Aligned, theirs: Aligned, how: Agreement) -> Means:
-    return means_of(row_shares(ours.matrix), row_shares(theirs.matrix).T, how)
-
-
-def _joined(ours: Aligned, theirs: Aligned, scores: dict[Link, float]) -> Aligned:
-    if (ours.encoded.source_words, ours.encoded.target_words) != (
-        theirs.encoded.target_words,
-        theirs.encoded.source_words,
-    ):
-        raise DataError(f"line {ours.encoded.pair.id + 1}: the two models see different words")
-    status = theirs.status if ours.status == "ok" else ours.status
-    return replace(ours, scores=scores, matrix=(ours.matrix + theirs.matrix.T) / 2, status=status)
+def _shares(ours: Aligned, theirs: Aligned) -> tuple[Matrix, Matrix]:
+    """The shares of both directions, [J, I] each."""
+    return row_shares(ours.matrix), row_shares(theirs.matrix).T
 
 
 def combined_scores(ours: Aligned, theirs: Aligned, how: str | Agreement) -> dict[Link, float]:
     """Links (source, target) of both directions, `theirs` still turned round, and the score of each.
 
     The score is the mean of both directions' shares, where a link of one direction only has half of its share; by soft
-    agreement it is the mean that was compared with the threshold.
+    agreement it is the mean that was compared with the threshold, without a lexicon.
     """
     if isinstance(how, Agreement):
-        return soft_agreement(row_shares(ours.matrix), row_shares(theirs.matrix).T, how)
+        return soft_agreement(*_shares(ours, theirs), how)
     reverse: dict[Link, float] = {(j, i): score for (i, j), score in theirs.scores.items()}
     links = symmetrize(ours.links, frozenset(reverse), how)
     return {link: (ours.scores.get(link, 0.0) + reverse.get(link, 0.0)) / 2 for link in sorted(links)}

@@ -41,7 +41,7 @@ from align.lexicon_reports import (
     report_lines,
     unaligned_words,
 )
-from align.options import TextArguments, text_options
+from align.options import gathering, text_options
 from align.signature import signature
 from data.bitext import tokenize
 from data.errors import UsageError
@@ -92,20 +92,18 @@ class Corpus:
 
 def corpus_options(command: F) -> F:
     """Text, links and how to read both; collected as `corpus`."""
-
-    def collected(text: TextArguments, **values: Any) -> Any:
-        path, form, scores = (values.pop(name) for name in ("links", "links_format", "scores"))
-        reading = {name: values.pop(name) for name in ("one_based", "swap", "comment_prefix", "possible_weight")}
-        links = LinkFile(path, form, scores=scores, **reading) if path else None
-        files = (*text.paths, path, scores)
-        corpus = Corpus(tuple(filter(None, files)), text.pairs, links, values.pop("lowercase"))
-        return command(**values, corpus=corpus)
-
-    collected.__doc__, collected.__name__ = command.__doc__, command.__name__
-    collected.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]
+    names = ("links", "links_format", "scores", "one_based", "swap", "comment_prefix", "possible_weight", "lowercase")
+    command = gathering(command, ("text", *names), "corpus", _corpus)
     for option in reversed(_LINK_OPTIONS):
-        collected = option(collected)
-    return text_options(collected)  # type: ignore[return-value]
+        command = option(command)
+    return text_options(command)
+
+
+def _corpus(values: dict[str, Any]) -> Corpus:
+    text, lowercase = values.pop("text"), values.pop("lowercase")
+    path, form, scores = (values.pop(name) for name in ("links", "links_format", "scores"))
+    links = LinkFile(path, form, scores=scores, **values) if path else None
+    return Corpus(tuple(filter(None, (*text.paths, path, scores))), text.pairs, links, lowercase)
 
 
 _LINK_OPTIONS = (

@@ -77,13 +77,19 @@ def text_options(command: F) -> F:
 
 def collecting(command: F, options: Sequence[click.Option], name: str, make: Callable[[dict[str, Any]], object]) -> F:
     """`command` with these options, whose values it gets as the one argument `name`, made by `make`."""
-    names = [str(option.name) for option in options]
+    found = gathering(command, [str(option.name) for option in options], name, make)
+    found.__click_params__ += reversed(options)  # type: ignore[attr-defined]
+    return found
+
+
+def gathering(command: F, names: Sequence[str], name: str, make: Callable[[dict[str, Any]], object]) -> F:
+    """`command`, which gets the arguments `names` as the one argument `name`, made by `make`."""
 
     def collected(**values: Any) -> Any:
         return command(**{name: make({own: values.pop(own) for own in names}), **values})
 
     collected.__doc__, collected.__name__ = command.__doc__, command.__name__
-    collected.__click_params__ = [*getattr(command, "__click_params__", []), *reversed(options)]  # type: ignore[attr-defined]
+    collected.__click_params__ = list(getattr(command, "__click_params__", []))  # type: ignore[attr-defined]
     return collected  # type: ignore[return-value]
 
 

@@ -14,7 +14,7 @@ import torch
 from align.models.huggingface import HuggingFaceModel
 from align.models.load import LoadOptions, load_model
 from bench.gradients import CHEAP, score
-from bench.measure import measure
+from bench.measure import measure, print_ratios
 from bench.random_marian import SIZES, save_random_marian
 
 if TYPE_CHECKING:
@@ -58,11 +58,11 @@ def _compare(python: Path, folder: Path, pairs: Sequence[Pair], rounds: int, bat
     answer = _ask_inseq(python, folder, text, batch)
     theirs = answer["seconds"]
     for name, spec in METHODS.items():
-        _line(f"inseq {name}", theirs[name], theirs[name], len(pairs), f"inseq {name}")
-        _line(f"nmt-align {spec}", times[spec], theirs[name], len(pairs), f"inseq {name}")
-    single = theirs["input_x_gradient"]
-    _line(f"nmt-align {CHEAP}", times[CHEAP], single, len(pairs), "inseq input_x_gradient")
-    _line("nmt-align smoothgrad (30 samples)", times["smoothgrad"], single, len(pairs), "inseq input_x_gradient")
+        both = {f"inseq {name}": theirs[name], f"nmt-align {spec}": times[spec]}
+        print_ratios(both, len(pairs), "pair", f"inseq {name}")
+    single = "inseq input_x_gradient"
+    others = {f"nmt-align {spec}": times[spec] for spec in (CHEAP, "smoothgrad")}
+    print_ratios({single: theirs["input_x_gradient"], **others}, len(pairs), "pair", single)
     _print_differences(model, encoded[0], answer)
 
 
@@ -85,10 +85,6 @@ def _print_differences(model: TranslationModel, pair: Encoded, answer: dict[str,
     print(f"  first target piece: scores differ by {worst:.1e} of the largest")
     apart = (theirs.log() - log_probs).abs()
     print(f"  log p differs by {apart[0]:.1e} for the first target piece, up to {apart[1:].max():.2f} for later ones")
-
-
-def _line(name: str, seconds: float, base: float, count: int, against: str) -> None:
-    print(f"  {name:46s} {1000 * seconds / count:10.3f} ms a pair  {base / seconds:8.2f} x {against}")
 
 
 def _ask_inseq(python: Path, folder: Path, pairs: Sequence[tuple[str, str]], batch: int) -> dict[str, Any]:

@@ -34,6 +34,7 @@ def batching() -> ModuleType:
     """What `fairseq.data.data_utils` asks of its compiled module: batches of `max_tokens` in the order given."""
     module: Any = ModuleType("fairseq.data.data_utils_fast")
 
+    # The names and the order of arguments are fairseq's.
     def by_sizes(
         indices: Iterable[int], sizes: Iterable[int], max_tokens: int, max_sentences: int, multiple: int
     ) -> list[list[int]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from align.agreement import Agreement, combination
-from align.bidirectional import combined
+from align.bidirectional import scores_of_both
 from align.many import links_of, planned_passes, run_methods
 from align.methods import compared_methods, usable_methods
 from align.pipeline import BATCH_PIECES, encode_pairs
@@ -120,7 +120,7 @@ def _both_directions(forward: Run, reverse: Run, plan: Comparison) -> list[Syste
             continue  # it works on word matrices, which do not depend on the pooling of links
         start = time.perf_counter()
         both = ((ours, reverse.aligned[key]) for key, ours in sorted(forward.aligned.items()))
-        links = [result.links for result in combined(both, how)]
+        links = [frozenset(scores) for scores in scores_of_both(both, how)]
         seconds = forward.seconds + reverse.seconds + time.perf_counter() - start
         systems.append(System(forward, name, links, seconds, forward.passes + reverse.passes, None))
     return systems

@@ -1,7 +1,7 @@
 """Trains tiny models by `fairseq-train` on a few sentences: `python -m tests.fairseq_training FOLDER NAME...`.
 
 One process trains all of them, since importing fairseq is most of the work. fairseq's batching is compiled code, which
-an installation for reading models leaves out; where it is missing, the few lines below take its place.
+an installation for reading models leaves out; where it is missing, that of the bench takes its place.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 from unittest import mock
 
@@ -117,28 +116,6 @@ def write_data(folder: Path) -> None:
         (folder / f"{split}.align").write_text("\n".join(links) + "\n")
 
 
-def batching() -> ModuleType:
-    """What `fairseq.data.data_utils` asks of its compiled module, plainly."""
-    module = ModuleType("fairseq.data.data_utils_fast")
-
-    def by_vector(indices, sizes, max_tokens, max_sentences, multiple):
-        batches, longest = [[]], 0
-        for index, size in zip(indices, sizes, strict=True):
-            longest = max(longest, size)
-            many = max_tokens > 0 and longest * (len(batches[-1]) + 1) > max_tokens
-            if batches[-1] and (many or len(batches[-1]) == max_sentences):
-                batches.append([])
-                longest = size
-            batches[-1].append(index)
-        return batches
-
-    def by_function(indices, size_of, *limits):
-        return by_vector(indices, [size_of(index) for index in indices], *limits)
-
-    module.batch_by_size_vec, module.batch_by_size_fn, module.batch_fixed_shapes_fast = by_vector, by_function, None
-    return module
-
-
 def observe(path: Path):
     """Let validation save what fairseq feeds the model (the last batch) and the model's own answer."""
     import torch
@@ -165,6 +142,8 @@ def main(folder: Path, names: list[str]) -> None:
     try:
         import fairseq.data.data_utils_fast  # noqa: F401
     except ImportError:
+        from bench.fairseq_peer import batching
+
         sys.modules["fairseq.data.data_utils_fast"] = batching()
     import fairseq_cli.preprocess
     import fairseq_cli.train

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from align.options import ModelArguments, TextArguments, batch_options, model_options, text_options
+from align.options import ModelArguments, TextArguments, batch_options, gathering, model_options, text_options
 from data.errors import DataError
 from data.streams import check_paths, write_atomically
 from eval.options import result_options
@@ -44,17 +44,10 @@ class Sample:
 
 def text_and_model(command: F) -> F:
     """Model, text and purpose; the text is collected as `text`."""
-
-    def collected(text: TextArguments, **values: Any) -> Any:
-        sizes = {name: values.pop(name) for name in ("limit", "max_unknown", "batch_pieces")}
-        return command(text=Sample(text, **sizes), **values)
-
-    collected.__doc__, collected.__name__ = command.__doc__, command.__name__
-    collected.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]
-    sized = click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N pairs.")(
-        batch_options(collected)
-    )
-    return model_options(text_options(purpose_option(sized)))  # type: ignore[return-value]
+    names = ("text", "limit", "max_unknown", "batch_pieces")
+    command = gathering(command, names, "text", lambda values: Sample(values.pop("text"), **values))
+    limit = click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N pairs.")
+    return model_options(text_options(purpose_option(limit(batch_options(command)))))
 
 
 def load(model: ModelArguments, text: Sample, output: str, overwrite: bool) -> tuple[TranslationModel, list[Encoded]]:

@@ -1,11 +1,21 @@
-"""A tiny checkpoint with text beside it, for the commands."""
+"""A tiny model and pairs for it; a tiny checkpoint with text beside it, for the commands."""
 
 from __future__ import annotations
 
 import pytest
 import torch
 
-from tests.tiny import tiny_module, tiny_pairs, tiny_settings
+from tests.tiny import tiny_model, tiny_module, tiny_pairs, tiny_settings
+
+
+@pytest.fixture(scope="module")
+def model():
+    return tiny_model()
+
+
+@pytest.fixture(scope="module")
+def encoded(model):
+    return [model.encode_pair(pair) for pair in tiny_pairs(5)]
 
 
 @pytest.fixture(scope="session")

@@ -28,19 +28,8 @@ from eval.faithfulness import (
 )
 from eval.faithfulness_scores import kendall, method_rows, over_methods, plausibility, spearman, stability, warnings
 from tests.eval import naive_erasure as naive
-from tests.tiny import tiny_model, tiny_pairs
 
 BINS = (0.01, 0.2, 0.5)
-
-
-@pytest.fixture(scope="module")
-def model():
-    return tiny_model()
-
-
-@pytest.fixture(scope="module")
-def encoded(model):
-    return [model.encode_pair(pair) for pair in tiny_pairs(5)]
 
 
 def after(model, pair, target, name, way):

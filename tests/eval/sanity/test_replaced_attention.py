@@ -24,16 +24,6 @@ from tests.tiny import tiny_model, tiny_pairs
 HF = ["fsmt", "m2m_100", "t5"]
 
 
-@pytest.fixture(scope="module")
-def model():
-    return tiny_model()
-
-
-@pytest.fixture(scope="module")
-def encoded(model):
-    return [model.encode_pair(pair) for pair in tiny_pairs(5)]
-
-
 @pytest.fixture(scope="module", params=["fairseq", *HF])
 def any_model(request, tmp_path_factory):
     """A model and text for it."""
