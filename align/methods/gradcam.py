@@ -60,11 +60,12 @@ class AttentionGradients(Evidence):
             if self.on(model).layer is not None:
                 # Positions do not meet after the last attention, so one backward pass has the rows of all.
                 (own,) = torch.autograd.grad(log_probs.sum(), blocks[-1].attended)
-                importance = torch.einsum("btd,bhtd->bht", own, _reach(blocks[-1], batch, causal))
-                layers = [_readings(blocks[-1], own, importance)]
+                carried = blocks[-1].carried().detach()
+                importance = torch.einsum("btd,bhtd->bht", own, _reach(carried, batch, causal))
+                layers = [_readings(blocks[-1].weights, carried, own, importance)]
             else:
                 layers = [
-                    _readings(block, *gradients)
+                    _readings(block.weights, block.carried().detach(), *gradients)
                     for block, gradients in zip(blocks, _all_layers(log_probs, blocks, batch, causal), strict=True)
                 ]
         return dict(zip(RULES, torch.stack(layers, dim=1), strict=True))
@@ -79,7 +80,7 @@ def _all_layers(
     """For each layer, the gradient of log p(y_t) at attended vector t, [B, T, D], and w_h of row t, [B, H, T]."""
     own: list[list[Tensor]] = [[] for _ in blocks]
     importance: list[list[Tensor]] = [[] for _ in blocks]
-    reach = [_reach(block, batch, causal) for block in blocks]
+    reach = [_reach(block.carried().detach(), batch, causal) for block in blocks]
     for rows, gradients in row_gradients(log_probs, [block.attended for block in blocks]):
         for layer, gradient in enumerate(gradients):  # [K, B, T, D]
             own[layer].append(gradient[torch.arange(len(gradient)), :, torch.arange(rows.start, rows.stop)])
@@ -87,9 +88,9 @@ def _all_layers(
     return [(torch.cat(a).transpose(0, 1), torch.cat(b).permute(1, 2, 0)) for a, b in zip(own, importance, strict=True)]
 
 
-def _reach(block: AttentionBlock, batch: Batch, causal: bool) -> Tensor:
+def _reach(carried: Tensor, batch: Batch, causal: bool) -> Tensor:
     """Of each position, what heads carry from all that it may attend to, by the number of such cells. [B, H, Q, D]"""
-    carried = block.carried().detach() * batch.source_mask[:, None, :, None]
+    carried = carried * batch.source_mask[:, None, :, None]
     size_s, size_t = batch.source_mask.sum(1), batch.target_mask.sum(1)  # [B]
     if causal:
         return carried.cumsum(2) / (size_t * (size_t + 1) / 2)[:, None, None, None]
@@ -97,10 +98,10 @@ def _reach(block: AttentionBlock, batch: Batch, causal: bool) -> Tensor:
     return total.expand(-1, -1, batch.target.shape[1], -1)
 
 
-def _readings(block: AttentionBlock, own: Tensor, importance: Tensor) -> Tensor:
+def _readings(weights: Tensor, carried: Tensor, own: Tensor, importance: Tensor) -> Tensor:
     """The three rules from gradients [B, T, D] at the attended vectors and w_h of each row [B, H, T]. [3, B, T, S]"""
-    product = block.weights * torch.einsum("btd,bhsd->bhts", own, block.carried().detach())
-    cam = (importance[..., None] * block.weights).mean(1).clamp(min=0)
+    product = weights * torch.einsum("btd,bhsd->bhts", own, carried)
+    cam = (importance[..., None] * weights).mean(1).clamp(min=0)
     return torch.stack([product.clamp(min=0).mean(1), product.sum(1), cam])
 
 

@@ -93,10 +93,8 @@ class AttentionBlock:
         Kobayashi et al. 2020 (EMNLP), section 3. Not kept, being H times larger than the stream. [B, H, K, D]
         """
         heads = self.sublayer.heads
-        # Rows that follow each other are one product.
-        values = self.sublayer.value(self.memory.contiguous()).reshape(
-            *self.memory.shape[:2], heads, -1
-        )  # [B, K, H, D / H]
+        memory = self.memory.contiguous()  # rows that follow each other are one product
+        values = self.sublayer.value(memory).reshape(*memory.shape[:2], heads, -1)  # [B, K, H, D / H]
         output = self.sublayer.output.weight.reshape(-1, heads, values.shape[-1])  # [D, H, D / H]
         return torch.einsum("bkhe,dhe->bhkd", values, output)
 
